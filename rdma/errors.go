@@ -1,0 +1,33 @@
+package rdma
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of the verbs.
+var (
+	ErrUnsupported  = errors.New("rdma: not supported by this provider")
+	ErrQueueFull    = errors.New("rdma: work queue is full")
+	ErrNotConnected = errors.New("rdma: queue pair is not connected")
+	ErrClosed       = errors.New("rdma: closed")
+	ErrBusy         = errors.New("rdma: object is in use")
+)
+
+// RejectedError says that the peer refused a connection.
+type RejectedError struct {
+	PrivateData []byte
+	Reason      string
+}
+
+// Error implements error.
+func (e *RejectedError) Error() string { return "rdma: connection rejected: " + e.Reason }
+
+// CompletionError is the failure of a work request, as an error.
+type CompletionError struct {
+	Opcode Opcode
+	Status Status
+}
+
+// Error implements error.
+func (e *CompletionError) Error() string { return fmt.Sprintf("rdma: %v: %v", e.Opcode, e.Status) }
