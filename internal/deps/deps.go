@@ -3,9 +3,9 @@ package deps
 
 import (
 	_ "github.com/Mellanox/rdmamap"
+	_ "github.com/buildbarn/go-xdr/pkg/protocols/mount"
 	_ "github.com/buildbarn/go-xdr/pkg/protocols/nfsv3"
 	_ "github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
-	_ "github.com/buildbarn/go-xdr/pkg/protocols/mount"
 	_ "github.com/buildbarn/go-xdr/pkg/protocols/rpcv2"
 	_ "github.com/google/go-cmp/cmp"
 	_ "github.com/hanwen/go-fuse/v2/fs"
