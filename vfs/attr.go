@@ -119,7 +119,8 @@ type SetAttr struct {
 	GuardCtime *Time
 }
 
-// Cred is the identity on whose behalf a call is made. It is immutable once in use.
+// Cred is the identity on whose behalf a call is made. It belongs to the caller and
+// does not change during the call; who keeps it longer keeps a [Cred.Clone].
 type Cred struct {
 	UID    uint32
 	GID    uint32
@@ -137,4 +138,9 @@ func (c *Cred) InGroup(gid uint32) bool {
 		}
 	}
 	return false
+}
+
+// Clone copies the identity, to keep it beyond a call.
+func (c *Cred) Clone() *Cred {
+	return &Cred{UID: c.UID, GID: c.GID, Groups: append([]uint32(nil), c.Groups...)}
 }

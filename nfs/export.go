@@ -1,0 +1,120 @@
+// Package nfs is what MOUNT, NFSv3 and NFSv4 share: exports, squashing and file handles.
+package nfs
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"fileserver/nfs/rpc"
+	"fileserver/vfs"
+)
+
+// Squash says which identities become the anonymous one (exports(5)).
+type Squash uint8
+
+// Squashing.
+const (
+	SquashRoot Squash = iota // uid 0 and gid 0
+	SquashNone
+	SquashAll
+)
+
+// Export is a directory published over NFS. It is immutable; a reload makes new ones.
+type Export struct {
+	ID       uint32 // in every file handle; the same after a restart
+	Path     string // "/data"
+	FS       vfs.FS
+	ReadOnly bool
+	Clients  []netip.Prefix // who may use it; empty: nobody
+	Squash   Squash
+	AnonUID  uint32
+	AnonGID  uint32
+	Flavors  []rpc.Flavor // in order of preference
+}
+
+// Allows tells whether the client at addr may use the export.
+func (e *Export) Allows(addr netip.Addr) bool {
+	addr = addr.Unmap()
+	for _, p := range e.Clients {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// AllowsFlavor tells whether calls of the flavor may use the export.
+func (e *Export) AllowsFlavor(f rpc.Flavor) bool { return slices.Contains(e.Flavors, f) }
+
+// Cred applies the export's squashing to the call's credential, in place, and returns it: valid as long as the call.
+func (e *Export) Cred(c *rpc.Call) *vfs.Cred {
+	cred := &c.Cred
+	if e.Squash == SquashAll || c.Flavor == rpc.AuthNone {
+		cred.UID, cred.GID, cred.Groups = e.AnonUID, e.AnonGID, cred.Groups[:0]
+		return cred
+	}
+	if e.Squash == SquashRoot {
+		if cred.UID == 0 {
+			cred.UID = e.AnonUID
+		}
+		if cred.GID == 0 {
+			cred.GID = e.AnonGID
+		}
+		for i, g := range cred.Groups {
+			if g == 0 {
+				cred.Groups[i] = e.AnonGID
+			}
+		}
+	}
+	return cred
+}
+
+// Exports is the current set of exports, replaced as a whole.
+type Exports struct {
+	set atomic.Pointer[exportSet]
+}
+
+type exportSet struct {
+	list []*Export // by path
+	byID map[uint32]*Export
+}
+
+// Replace publishes another set.
+func (x *Exports) Replace(list []*Export) {
+	s := &exportSet{list: slices.Clone(list), byID: make(map[uint32]*Export, len(list))}
+	slices.SortFunc(s.list, func(a, b *Export) int { return strings.Compare(a.Path, b.Path) })
+	for _, e := range list {
+		s.byID[e.ID] = e
+	}
+	x.set.Store(s)
+}
+
+// ByID finds the export of a file handle, or nil.
+func (x *Exports) ByID(id uint32) *Export {
+	if s := x.set.Load(); s != nil {
+		return s.byID[id]
+	}
+	return nil
+}
+
+// ByPath finds the export published as path, or nil.
+func (x *Exports) ByPath(path string) *Export {
+	if s := x.set.Load(); s != nil {
+		for _, e := range s.list {
+			if e.Path == path {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// List returns the exports by path. It must not be changed.
+func (x *Exports) List() []*Export {
+	if s := x.set.Load(); s != nil {
+		return s.list
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package rpc
+
+import (
+	"context"
+	"net/netip"
+
+	"fileserver/internal/slab"
+	"fileserver/nfs/xdr"
+	"fileserver/vfs"
+)
+
+// Conn is what a program may know of the connection a call came in on. It is
+// immutable, shared by all calls of the connection, and comparable by pointer.
+type Conn struct {
+	ID         uint64         // unique in the process
+	Transport  string         // "tcp", "iwarp", "roce", "infiniband", "mem"
+	RemoteAddr netip.AddrPort // the port means nothing on RDMA
+	LocalAddr  netip.AddrPort
+	// Done is closed when the connection has ended.
+	Done <-chan struct{}
+}
+
+// RDMA tells whether bulk data moves by RDMA on this connection.
+func (c *Conn) RDMA() bool { return c.Transport != "tcp" }
+
+// Limits is what the transport can take back for one call.
+type Limits struct {
+	// Inline is the longest reply without any payload moved aside, bytes of RPC
+	// message: the inline threshold or the reply chunk, whichever takes more (RFC 8166 3.3.2).
+	Inline int
+	// Payloads are the sizes of the places the client provides for bulk
+	// results, in the order of the results eligible (RFC 8166 3.4.6). Nil on TCP, where all goes inline.
+	Payloads []int
+}
+
+// Call is one RPC call in execution. Transports make, fill and reuse Calls; everything in it is the
+// program's until the call has been answered, and must be copied to be kept longer.
+type Call struct {
+	// Filled by the transport.
+	Conn    *Conn
+	Buffers *slab.Pool // where results take their payload buffers from
+	Message xdr.Decoder
+	Limits  Limits
+
+	// Filled by Server from the call header (RFC 5531 9).
+	XID, Prog, Vers, Proc uint32
+	Flavor                Flavor
+	// Cred is the AUTH_SYS credential as the client states it, before any
+	// squashing; uid and gid 65534 for AUTH_NONE.
+	Cred    vfs.Cred
+	Machine string // AUTH_SYS machinename
+
+	// Args are the procedure's arguments.
+	Args xdr.Decoder
+
+	groups [16]uint32 // storage of Cred.Groups
+}
+
+// PayloadLimit is how many bytes of bulk data the i-th eligible result may have, 0 the first, when the
+// rest of the reply takes head bytes: the size of the client's i-th place, or what fits inline.
+func (c *Call) PayloadLimit(i, head int) int {
+	if i < len(c.Limits.Payloads) {
+		return c.Limits.Payloads[i]
+	}
+	return max(0, (c.Limits.Inline-head)&^3)
+}
+
+// Handler executes calls. [Server] is the one; transports ask for this much.
+type Handler interface {
+	// Serve executes the call that c.Message holds and writes the whole reply
+	// message to r. When it returns false there is no reply to be sent (RFC 5531 9: a call that is not one);
+	// the transport still owns c and r. It blocks as long as the call takes.
+	Serve(ctx context.Context, c *Call, r *Reply) bool
+}
