@@ -1,0 +1,158 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Config says what a guest is and what it runs.
+type Config struct {
+	CPUs   int               // 1 if zero
+	MemMiB int               // 2048 if zero; taken from the machine only as far as it is used
+	Script string            // bash, run as root in /tmp
+	Args   []string          // of the script
+	Env    []string          // NAME=value, for the script
+	Files  map[string]string // name and content of files in $GUEST
+	Out    string            // a directory that is /out inside, or nothing
+	Stream io.Writer         // takes the script's output line by line as it comes; may be nil
+	Pcap   string            // a file for a capture of the guest's network traffic, or nothing
+
+	dev  string // the guest's network device
+	addr string // and its address with prefix length
+}
+
+// Result is what a guest leaves.
+type Result struct {
+	Status int           // the script's exit status
+	Output string        // what it printed, standard error included
+	Boot   string        // what the console showed before
+	Kernel KernelLog     // the kernel's messages
+	Took   time.Duration // from boot to power-off
+}
+
+// Guest is a guest that runs. [Guest.Wait] has to be called once.
+type Guest struct {
+	cmd     *exec.Cmd
+	console *console
+	control control
+	work    string // removed at the end
+	capture *Process
+	started time.Time
+	ended   chan struct{}
+}
+
+// Boot starts a guest and returns at once.
+func (h *Host) Boot(cfg Config) (*Guest, error) {
+	kernel, err := FindKernel(h.kind)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.CPUs == 0 {
+		cfg.CPUs = 1
+	}
+	if cfg.MemMiB == 0 {
+		cfg.MemMiB = 2048
+	}
+	if cfg.Out != "" {
+		if cfg.Out, err = filepath.Abs(cfg.Out); err != nil {
+			return nil, fmt.Errorf("guest: %w", err)
+		}
+	}
+	work, err := os.MkdirTemp("", "guest-")
+	if err != nil {
+		return nil, fmt.Errorf("guest: %w", err)
+	}
+	g := &Guest{console: newConsole(cfg.Stream), work: work, started: time.Now(), ended: make(chan struct{})}
+	if err := g.boot(h, kernel, &cfg); err != nil {
+		_ = g.stopCapture()
+		os.RemoveAll(work)
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *Guest) boot(h *Host, kernel string, cfg *Config) (err error) {
+	prepare := h.qemu
+	if h.kind == UML {
+		prepare = h.uml
+	}
+	if g.cmd, err = prepare(g, kernel, cfg); err != nil {
+		return err
+	}
+	g.cmd.Stdout, g.cmd.Stderr = g.console, g.console
+	if err := h.start(g.cmd); err != nil {
+		return err
+	}
+	go func() {
+		_ = g.cmd.Wait() // the script's status is in the control directory
+		g.console.end()
+		close(g.ended)
+	}()
+	return nil
+}
+
+// Mark waits until the script says `mark name` and returns the text that follows; each call takes one mark.
+func (g *Guest) Mark(ctx context.Context, name string) (string, error) {
+	return g.console.wait(ctx, name)
+}
+
+// Signal lets the script go on from `await name`.
+func (g *Guest) Signal(name string) error { return g.control.signal(name) }
+
+// Wait waits until the guest has powered off. When ctx ends first it kills the guest, and the error, which then wraps ErrTimeout,
+// tells what the guest's processes were waiting for. A guest that ends without a status of its script is an error too; a status
+// other than 0 is not. The result is valid, as far as it goes, in any case.
+func (g *Guest) Wait(ctx context.Context) (Result, error) {
+	var err error
+	select {
+	case <-g.ended:
+	case <-ctx.Done():
+		err = fmt.Errorf("%w: the guest still runs after %v\n%s", ErrTimeout, time.Since(g.started).Round(time.Second), g.dump())
+		_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL)
+		<-g.ended
+	}
+	status, ok := g.control.status()
+	if !ok {
+		err = errors.Join(err, errors.New("guest: it ended without its script's status"))
+	}
+	err = errors.Join(err, g.stopCapture())
+	r := Result{Status: status, Kernel: parseKernelLog(g.control.text("kernel")), Took: time.Since(g.started)}
+	r.Boot, r.Output = g.console.output()
+	if status == 0 && err == nil {
+		r.Boot = strings.TrimSpace(r.Boot)
+	}
+	return r, errors.Join(err, os.RemoveAll(g.work))
+}
+
+// kill ends the guest at once, unless it has ended.
+func (g *Guest) kill() {
+	select {
+	case <-g.ended:
+	default:
+		_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL)
+		<-g.ended
+	}
+	os.RemoveAll(g.work)
+}
+
+// dump asks a guest that hangs what its processes do.
+func (g *Guest) dump() string {
+	if err := os.WriteFile(g.control.path("dump"), nil, 0o644); err != nil {
+		return ""
+	}
+	for range 50 {
+		if text := g.control.text("dumped"); text != "" {
+			return text
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return "(it does not answer)"
+}

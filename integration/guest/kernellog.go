@@ -1,0 +1,74 @@
+package guest
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// KernelLog is what a guest's kernel said, one line with a time stamp per message.
+type KernelLog []string
+
+// complaint matches messages that no test may cause, whatever the server does.
+var complaint = regexp.MustCompile(`BUG:|\bOops\b|WARNING:|Kernel panic|general protection fault|UBSAN:|KASAN:|` +
+	`INFO: (rcu|task) |soft lockup|refcount_t:|list_(add|del) corruption|slab-use-after-free|Unable to handle`)
+
+// transport matches messages of the layers below NFS.
+var transport = regexp.MustCompile(`(?i)siw|iwarp|rpcrdma|xprtrdma|rdma|RPC:|nfs|rxe`)
+
+// script is the part of the log since the script was started: what the kernel says of the machine it boots on is no test's concern.
+func (k KernelLog) script() KernelLog {
+	for i, line := range k {
+		if strings.HasSuffix(line, "] "+readyLine) {
+			return k[i+1:]
+		}
+	}
+	return k
+}
+
+// Complaints returns the first oops, warning or lock-up since the script was started, with the lines around it.
+func (k KernelLog) Complaints() string {
+	k = k.script()
+	for i, line := range k {
+		if complaint.MatchString(line) {
+			return strings.Join(k[max(0, i-5):min(len(k), i+60)], "\n")
+		}
+	}
+	return ""
+}
+
+// Transport returns what RDMA, RPC and NFS said since the script was started.
+func (k KernelLog) Transport() string {
+	var lines []string
+	for _, line := range k.script() {
+		if transport.MatchString(line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// String returns the whole log.
+func (k KernelLog) String() string { return strings.Join(k, "\n") }
+
+// parseKernelLog takes the text of /dev/kmsg: "priority,sequence,microseconds,flags;message", and continuation lines that start
+// with a space (Documentation/ABI/testing/dev-kmsg).
+func parseKernelLog(text string) KernelLog {
+	var log KernelLog
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		head, message, found := strings.Cut(line, ";")
+		fields := strings.Split(head, ",")
+		if !found || strings.HasPrefix(line, " ") || len(fields) < 3 {
+			continue
+		}
+		us, err := strconv.ParseInt(fields[2], 10, 64)
+		if err != nil {
+			continue
+		}
+		log = append(log, fmt.Sprintf("[%11.6f] %s", (time.Duration(us)*time.Microsecond).Seconds(), message))
+	}
+	return log
+}

@@ -1,0 +1,113 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// ErrTimeout is in the error of a wait that its context ended.
+var ErrTimeout = errors.New("guest: out of time")
+
+// Process is a program outside the guests, for example a server, started with [Host.Start]. Its output is collected. It may be killed
+// and started again.
+type Process struct {
+	host *Host
+	argv []string
+	env  []string
+	out  buffer
+
+	mu   sync.Mutex // guards cmd and done
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error // of cmd.Wait; written before done is closed
+}
+
+// Start runs the program again after it has ended, with the same arguments.
+func (p *Process) Start() error {
+	cmd := exec.Command(p.argv[0], p.argv[1:]...)
+	cmd.Env = p.env
+	cmd.Stdout, cmd.Stderr = &p.out, &p.out
+	if err := p.host.start(cmd); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	p.mu.Lock()
+	p.cmd, p.done = cmd, done
+	p.mu.Unlock()
+	go func() {
+		p.err = cmd.Wait()
+		close(done)
+	}()
+	return nil
+}
+
+// Signal sends sig to the program's process group.
+func (p *Process) Signal(sig syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return syscall.Kill(-p.cmd.Process.Pid, sig)
+}
+
+// Kill ends the program with SIGKILL and waits until it is gone.
+func (p *Process) Kill() {
+	_ = p.Signal(syscall.SIGKILL)
+	<-p.Done()
+}
+
+// Stop ends the program with sig, and with SIGKILL when it has not ended within grace. It returns what [Process.Wait] returns.
+func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
+	_ = p.Signal(sig)
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	err := p.Wait(ctx)
+	if errors.Is(err, ErrTimeout) {
+		p.Kill()
+	}
+	return err
+}
+
+// Done is closed when the running program has ended.
+func (p *Process) Done() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done
+}
+
+// Wait waits for the program's end: nil for exit status 0, an [*exec.ExitError] for another, ErrTimeout when ctx ends first.
+func (p *Process) Wait(ctx context.Context) error {
+	select {
+	case <-p.Done():
+		return p.err
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %s still runs", ErrTimeout, p.argv[0])
+	}
+}
+
+// Output returns everything that the program has printed, over all its starts.
+func (p *Process) Output() string { return p.out.String() }
+
+// buffer is a bytes.Buffer that may be read while it is written.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write appends p; it never fails.
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+// String returns what was written so far.
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
