@@ -12,6 +12,10 @@ var (
 	ErrNotConnected = errors.New("rdma: queue pair is not connected")
 	ErrClosed       = errors.New("rdma: closed")
 	ErrBusy         = errors.New("rdma: object is in use")
+	// ErrDeviceRemoved ends the connections of a device that goes away.
+	ErrDeviceRemoved = errors.New("rdma: device removed")
+	// ErrSegments refuses a transfer whose remote segments cannot hold it.
+	ErrSegments = errors.New("rdma: remote segments do not fit the transfer")
 )
 
 // RejectedError says that the peer refused a connection.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,7 +52,7 @@ type Pool struct {
 	free    [classes][]*Buf // LIFO
 	empty   []*Arena        // wholly free, of no class
 	waiters list.List       // of *waiter, in order of arrival
-	hooks   []func(*Arena)
+	hooks   []*func(*Arena)
 	closed  bool
 
 	inUse atomic.Int64 // buffers
@@ -93,14 +94,21 @@ func New(cfg Config) *Pool {
 }
 
 // OnArena calls f with every arena there is and, later, with each new one before
-// any of its memory is handed out. f must not call the pool.
-func (p *Pool) OnArena(f func(*Arena)) {
+// any of its memory is handed out, until stop is called; once stop has returned
+// f does not run any more. f must call neither the pool nor stop.
+func (p *Pool) OnArena(f func(*Arena)) (stop func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, a := range p.arenas {
 		f(a)
 	}
-	p.hooks = append(p.hooks, f)
+	h := &f
+	p.hooks = append(p.hooks, h)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.hooks = slices.DeleteFunc(p.hooks, func(o *func(*Arena)) bool { return o == h })
+	}
 }
 
 func classOf(n int) (int, error) {
@@ -226,7 +234,7 @@ func (p *Pool) take(c int) *Buf {
 		a = &Arena{ID: len(p.arenas), Mem: mem, class: -1}
 		p.arenas = append(p.arenas, a)
 		for _, f := range p.hooks {
-			f(a)
+			(*f)(a)
 		}
 	default:
 		return nil

@@ -1,0 +1,332 @@
+package rdma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"fileserver/internal/slab"
+)
+
+// DefaultReadDepth is how many READs an endpoint has outstanding at most where
+// its config states nothing; the negotiated ORD and the device may allow fewer.
+const DefaultReadDepth = 32
+
+// drainTimeout is how long an endpoint waits for flush completions before it
+// closes the ID, which ends all use of buffers by contract.
+const drainTimeout = 10 * time.Second
+
+// maxGather bounds the gather lists an endpoint asks a device for.
+const maxGather = 16
+
+// EndpointConfig sizes an endpoint.
+type EndpointConfig struct {
+	Memory    *Memory
+	SendDepth int // send-queue slots for SENDs and WRITEs
+	ReadDepth int // READs outstanding at most; 0: DefaultReadDepth. They have slots of their own
+	RecvDepth int // receives kept posted
+	RecvSize  int // bytes of each receive
+	Handler   EndpointHandler
+}
+
+// EndpointHandler takes what arrives at an [Endpoint]. Its methods are called on
+// the completion goroutine, one at a time, and must not block: in particular not
+// in [Endpoint.Post], for which there is [Endpoint.Queue].
+type EndpointHandler interface {
+	// Received hands over one message, buf.Len() bytes. The handler owns buf and
+	// gives it back with [Endpoint.Repost], or releases it and posts another.
+	// Where invalidated is set the message invalidated our key inv.
+	Received(buf *slab.Buf, inv uint32, invalidated bool)
+	// Closed is called once, last: every request has completed or been
+	// flushed, every buffer of the endpoint's is released, the ID is closed. err is
+	// nil when either side disconnected in order.
+	Closed(err error)
+}
+
+// Endpoint drives one connection. It owns the ID with its queue pair and
+// completion queue, keeps count of send-queue slots, READ credits (the negotiated
+// ORD) and posted receives, and turns completions into calls. Its methods are
+// safe for concurrent use.
+//
+// Requests wait in two queues, first come first served: chains for send-queue
+// slots, READs for credits; neither holds up the other.
+//
+// One lock, mu, guards the state; it is not held in calls of the provider or of
+// the handler. Whoever finds something to post while nobody is posting posts it,
+// and what others have queued meanwhile.
+type Endpoint struct {
+	id    ID
+	cfg   EndpointConfig
+	caps  Caps
+	lim   limits
+	mem   *Memory
+	qp    QP
+	cq    CQ
+	wcs   []WC
+	done  chan struct{} // closed after Handler.Closed
+	ended chan struct{} // closed when no further event will be looked at
+
+	count counters
+
+	mu       sync.Mutex
+	started  bool
+	failing  bool   // nothing is posted any more
+	cause    error  // why; nil: in order
+	causeSet bool   // cause is more than "flushed"
+	wake     func() // ends the CQ wait in progress
+
+	posting bool // somebody is in PostSend
+	free    int  // send-queue slots for chains
+	sendQ   sendQueue
+	flying  int // posts of chains not yet complete
+	ops     []*SendOp
+	spare   *SendOp
+
+	credits  int // READs that may be posted
+	reading  int // READs outstanding
+	readQ    readQueue
+	reads    []*readOp
+	spareRd  *readOp
+	readWRs  [readBatch]SendWR
+	readSGEs [readBatch]SGE
+
+	recvs    []recvSlot
+	freeRecv []uint32
+}
+
+type recvSlot struct {
+	buf *slab.Buf
+	wr  [1]RecvWR
+	sge [1]SGE
+}
+
+// NewEndpoint makes the completion queue and queue pair of id, and takes and
+// posts the receives. It fails, and leaves id without traces but the queue pair,
+// where memory is out: it does not wait. Call it before [ID.Accept] or
+// [ID.Connect]. The endpoint owns id from then on; when it fails the caller still does.
+func NewEndpoint(id ID, cfg EndpointConfig) (*Endpoint, error) {
+	caps := id.Device().Caps()
+	if cfg.ReadDepth <= 0 {
+		cfg.ReadDepth = DefaultReadDepth
+	}
+	cfg.ReadDepth = max(0, min(cfg.ReadDepth, caps.MaxORD))
+	switch {
+	case cfg.SendDepth < 1 || cfg.RecvDepth < 0 || cfg.RecvSize < 1:
+		return nil, fmt.Errorf("rdma: endpoint with %d send slots, %d receives of %d bytes", cfg.SendDepth, cfg.RecvDepth, cfg.RecvSize)
+	case caps.MaxQPWR > 0 && (cfg.SendDepth+cfg.ReadDepth > caps.MaxQPWR || cfg.RecvDepth > caps.MaxQPWR):
+		return nil, fmt.Errorf("rdma: %d+%d send slots, %d receives: device %s has queues of %d", cfg.SendDepth, cfg.ReadDepth, cfg.RecvDepth, id.Device().Name(), caps.MaxQPWR)
+	case cfg.SendDepth > maxSlots || cfg.RecvDepth > maxSlots:
+		return nil, fmt.Errorf("rdma: queues of more than %d requests", maxSlots)
+	case cfg.Memory == nil || cfg.Handler == nil:
+		return nil, errors.New("rdma: endpoint without memory or handler")
+	case caps.ReadSinkNeedsRemoteWrite && cfg.Memory.access&AccessRemoteWrite == 0:
+		return nil, fmt.Errorf("rdma: device %s wants the memory registered for remote writing", id.Device().Name())
+	}
+	e := &Endpoint{
+		id: id, cfg: cfg, caps: caps, mem: cfg.Memory,
+		wcs: make([]WC, 32), done: make(chan struct{}), ended: make(chan struct{}),
+		free: cfg.SendDepth, recvs: make([]recvSlot, cfg.RecvDepth), wake: func() {},
+	}
+	e.lim = limitsOf(caps, min(caps.MaxSGE, maxGather))
+	var err error
+	if e.cq, err = id.Device().CreateCQ(cfg.SendDepth + cfg.ReadDepth + cfg.RecvDepth); err != nil {
+		return nil, err
+	}
+	e.qp, err = id.CreateQP(cfg.Memory.PD(), QPConfig{
+		SendCQ: e.cq, RecvCQ: e.cq, SendDepth: cfg.SendDepth + cfg.ReadDepth, RecvDepth: max(1, cfg.RecvDepth),
+		MaxSendSGE: e.lim.sge, MaxRecvSGE: 1,
+	})
+	if err != nil {
+		return nil, errors.Join(err, e.cq.Close())
+	}
+	for i := range cfg.RecvDepth {
+		e.freeRecv = append(e.freeRecv, uint32(cfg.RecvDepth-1-i))
+	}
+	for range cfg.RecvDepth {
+		b, ok := cfg.Memory.Pool().TryGet(cfg.RecvSize)
+		if !ok {
+			return nil, e.abort(errors.New("rdma: no memory for the receives of another connection"))
+		}
+		if err := e.Repost(b); err != nil {
+			return nil, e.abort(err)
+		}
+	}
+	return e, nil
+}
+
+// abort undoes NewEndpoint: the ID has to be closed for it, too.
+func (e *Endpoint) abort(err error) error {
+	err = errors.Join(err, e.id.Close())
+	for i := range e.recvs {
+		if b := e.recvs[i].buf; b != nil {
+			e.recvs[i].buf = nil
+			b.Release()
+		}
+	}
+	for e.cq.Poll(e.wcs) > 0 {
+	}
+	return errors.Join(err, e.cq.Close())
+}
+
+// ID is the connection.
+func (e *Endpoint) ID() ID { return e.id }
+
+// Memory is the endpoint's memory.
+func (e *Endpoint) Memory() *Memory { return e.mem }
+
+// Done is closed after Handler.Closed has returned.
+func (e *Endpoint) Done() <-chan struct{} { return e.done }
+
+// Start is Run in a goroutine of its own, without end.
+func (e *Endpoint) Start() { go e.Run(context.Background()) }
+
+// Run handles completions until the connection has ended and everything is
+// drained; its last act is Handler.Closed. Call it, or Start, once Accept or
+// Connect has returned: receives may complete before the connection is
+// established. When ctx ends Run disconnects, with the context's cause.
+func (e *Endpoint) Run(ctx context.Context) {
+	wait, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e.mu.Lock()
+	if e.started {
+		e.mu.Unlock()
+		<-e.done
+		return
+	}
+	e.started, e.wake = true, cancel
+	_, ord := e.id.Negotiated()
+	e.credits = min(ord, e.cfg.ReadDepth)
+	failing := e.failing
+	e.mu.Unlock()
+	events := make(chan error, 1)
+	go e.watch(events)
+	for !failing {
+		n := e.cq.Poll(e.wcs)
+		for i := range e.wcs[:n] {
+			e.complete(&e.wcs[i])
+		}
+		if n == 0 {
+			if err := e.cq.Wait(wait); err != nil {
+				if ctx.Err() != nil {
+					err = context.Cause(ctx)
+				}
+				e.fail(err, true)
+			}
+		}
+		e.mu.Lock()
+		failing = e.failing
+		e.mu.Unlock()
+	}
+	e.drain(events)
+}
+
+// watch turns the ID's events into the endpoint's end; it reports the last one's error.
+func (e *Endpoint) watch(last chan<- error) {
+	var err error
+	defer func() { last <- err }()
+	for {
+		select {
+		case ev, ok := <-e.id.Events():
+			switch {
+			case !ok:
+				e.fail(err, false)
+				return
+			case ev.Type == EventEstablished:
+			case ev.Type == EventDeviceRemoval && ev.Err == nil:
+				err = ErrDeviceRemoved
+				e.fail(err, true)
+			default:
+				err = ev.Err
+				e.fail(err, err != nil)
+			}
+		case <-e.ended:
+			return
+		}
+	}
+}
+
+// Disconnect ends the connection: what was posted before is still sent if the
+// peer takes it; what waits is refused. Handler.Closed(err) follows, also where
+// the endpoint was never started. It does not wait, and only the first reason counts.
+func (e *Endpoint) Disconnect(err error) {
+	e.fail(err, true)
+	e.mu.Lock()
+	started := e.started
+	e.mu.Unlock()
+	if !started {
+		e.Start()
+	}
+}
+
+// fail begins the end. A reason that is no more than "flushed" gives way to a better one.
+func (e *Endpoint) fail(err error, reason bool) {
+	e.mu.Lock()
+	first := !e.failing
+	e.failing = true
+	if reason && !e.causeSet {
+		e.cause, e.causeSet = err, true
+	}
+	wake := e.wake
+	e.mu.Unlock()
+	if first {
+		_ = e.id.Disconnect() // what it has to say, its event says
+		wake()
+	}
+}
+
+// refusal is the error of requests after the end. Called with mu held.
+func (e *Endpoint) refusal() error {
+	if e.cause != nil {
+		return e.cause
+	}
+	return ErrNotConnected
+}
+
+// busy reports whether the provider may hold buffers of ours. Called with mu held.
+func (e *Endpoint) busy() bool {
+	return e.posting || e.flying > 0 || e.reading > 0 || len(e.freeRecv) < len(e.recvs)
+}
+
+// drain waits for all completions, closes everything and reports the end.
+func (e *Endpoint) drain(events <-chan error) {
+	wait, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	e.mu.Lock()
+	e.wake = cancel
+	e.mu.Unlock()
+	e.refuseQueued()
+	for {
+		n := e.cq.Poll(e.wcs)
+		for i := range e.wcs[:n] {
+			e.complete(&e.wcs[i])
+		}
+		e.mu.Lock()
+		busy := e.busy()
+		e.mu.Unlock()
+		if !busy || n == 0 && e.cq.Wait(wait) != nil {
+			break
+		}
+	}
+	closeErr := e.id.Close()
+	for n := e.cq.Poll(e.wcs); n > 0; n = e.cq.Poll(e.wcs) {
+		for i := range e.wcs[:n] {
+			e.complete(&e.wcs[i])
+		}
+	}
+	close(e.ended)
+	last := <-events
+	e.mu.Lock()
+	err := e.cause
+	if !e.causeSet {
+		err = last
+	}
+	e.mu.Unlock()
+	e.abandon()
+	if cqErr := e.cq.Close(); err == nil {
+		err = errors.Join(closeErr, cqErr)
+	}
+	e.cfg.Handler.Closed(err)
+	close(e.done)
+}

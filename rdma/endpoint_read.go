@@ -1,0 +1,191 @@
+package rdma
+
+import (
+	"fmt"
+
+	"fileserver/internal/slab"
+)
+
+// readBatch is how many READs are posted with one doorbell at most.
+const readBatch = 8
+
+// readOp is one call of Read. The endpoint's lock guards it.
+type readOp struct {
+	index, gen uint32
+	next       *readOp
+	queued     bool
+	buf        *slab.Buf
+	pos        int
+	segs       []Segment
+	from       target
+	left       uint64 // bytes not yet posted
+	bytes      int64
+	inFlight   int
+	err        error
+	done       Completion
+}
+
+// readQueue is a FIFO of reads.
+type readQueue struct {
+	head, tail *readOp
+	n          int
+}
+
+func (q *readQueue) push(r *readOp) {
+	if q.tail == nil {
+		q.head = r
+	} else {
+		q.tail.next = r
+	}
+	q.tail, r.next, r.queued = r, nil, true
+	q.n++
+}
+
+func (q *readQueue) pop() *readOp {
+	r := q.head
+	q.head = r.next
+	if q.head == nil {
+		q.tail = nil
+	}
+	r.next, r.queued = nil, false
+	q.n--
+	return r
+}
+
+// Read pulls all of the remote segments, one after the other, into buf from off.
+// It splits at segments and at [Caps].MaxMsgSize, has never more READs
+// outstanding than was negotiated, serves calls first come first served, and does
+// not hold up SENDs. It does not wait.
+//
+// done is called once, on the completion goroutine: with nil when all the data
+// is placed, otherwise when nothing is outstanding any more. (A Read of no bytes is
+// done before Read returns.) When Read returns an error nothing was begun and done
+// is not called. The caller keeps its reference of buf; the endpoint holds one of
+// its own until then. remote may be reused when Read returns.
+func (e *Endpoint) Read(buf *slab.Buf, off int, remote []Segment, done Completion) error {
+	n, err := segmentsLen(remote)
+	if err != nil {
+		return err
+	}
+	if off < 0 || off > buf.Cap() || n > uint64(buf.Cap()-off) {
+		return fmt.Errorf("%w: %d bytes into a buffer of %d, at %d", ErrSegments, n, buf.Cap(), off)
+	}
+	if err := e.mem.Err(buf); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	switch {
+	case e.failing:
+		err = e.refusal()
+	case !e.started:
+		err = ErrNotConnected
+	case e.credits+e.reading == 0:
+		err = fmt.Errorf("%w: the connection was negotiated without READs", ErrUnsupported)
+	}
+	if err != nil || n == 0 {
+		e.mu.Unlock()
+		if err == nil {
+			done.Completed(nil)
+		}
+		return err
+	}
+	r := e.spareRd
+	if r != nil {
+		e.spareRd = r.next
+	} else {
+		r = &readOp{index: uint32(len(e.reads))}
+		e.reads = append(e.reads, r)
+	}
+	r.segs = append(r.segs[:0], remote...)
+	r.from = target{segs: r.segs}
+	r.buf, r.pos, r.left, r.bytes, r.done = buf.Retain(), off, n, int64(n), done
+	e.readQ.push(r)
+	e.pump()
+	e.mu.Unlock()
+	return nil
+}
+
+// postReads posts READs for those that wait longest, as far as the credits go.
+// Called with mu held; lets go of it meanwhile.
+func (e *Endpoint) postReads() {
+	k := 0
+	for ; k < readBatch && e.credits > 0 && e.readQ.head != nil; k++ {
+		r := e.readQ.head
+		addr, rkey, n := r.from.take(e.lim.msg)
+		e.readSGEs[k] = e.mem.SGE(r.buf, r.pos, int(n))
+		e.readWRs[k] = SendWR{
+			ID: wrID(kindRead, 1, r.index, r.gen), Opcode: OpRead, Flags: SendSignaled,
+			SGL: e.readSGEs[k : k+1 : k+1], RemoteAddr: addr, RKey: rkey,
+		}
+		r.pos += int(n)
+		r.left -= uint64(n)
+		r.inFlight++
+		e.credits--
+		e.reading++
+		if r.left == 0 {
+			e.readQ.pop()
+		}
+	}
+	e.posting = true
+	e.mu.Unlock()
+	err := e.qp.PostSend(e.readWRs[:k])
+	if err != nil {
+		e.fail(err, true)
+	}
+	e.mu.Lock()
+	e.posting = false
+	if err == nil {
+		return
+	}
+	for _, wr := range e.readWRs[:k] {
+		_, _, index, _ := splitID(wr.ID)
+		r := e.reads[index]
+		r.inFlight--
+		e.credits++
+		e.reading--
+		if r.err == nil {
+			r.err = err
+		}
+		if r.inFlight == 0 && !r.queued {
+			e.endRead(r)
+		}
+	}
+	e.wake()
+}
+
+// readDone is the completion of one READ.
+func (e *Endpoint) readDone(wc *WC) {
+	e.mu.Lock()
+	_, _, index, gen := splitID(wc.ID)
+	if int(index) >= len(e.reads) || e.reads[index].gen != gen {
+		e.mu.Unlock()
+		return
+	}
+	r := e.reads[index]
+	r.inFlight--
+	e.credits++
+	e.reading--
+	if wc.Status != StatusSuccess && (r.err == nil || isFlushed(r.err)) {
+		r.err = &CompletionError{Opcode: wc.Opcode, Status: wc.Status}
+	}
+	e.pump()
+	if r.inFlight == 0 && !r.queued {
+		e.endRead(r)
+	}
+	e.mu.Unlock()
+}
+
+// endRead reports the end of a read that has nothing in flight. Called with mu
+// held; lets go of it meanwhile.
+func (e *Endpoint) endRead(r *readOp) {
+	buf, done, err := r.buf, r.done, r.err
+	e.count.read(r.bytes, err)
+	r.gen = (r.gen + 1) & genMask
+	r.buf, r.done, r.err, r.from = nil, nil, nil, target{}
+	r.next = e.spareRd
+	e.spareRd = r
+	e.mu.Unlock()
+	buf.Release()
+	done.Completed(err)
+	e.mu.Lock()
+}

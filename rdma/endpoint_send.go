@@ -1,0 +1,283 @@
+package rdma
+
+import (
+	"context"
+)
+
+// sendQueue is a FIFO of chains.
+type sendQueue struct {
+	head, tail *SendOp
+	n          int
+}
+
+func (q *sendQueue) push(op *SendOp) {
+	if q.tail == nil {
+		q.head = op
+	} else {
+		q.tail.next = op
+	}
+	q.tail, op.next, op.queued = op, nil, true
+	q.n++
+}
+
+func (q *sendQueue) remove(op *SendOp) {
+	var prev *SendOp
+	for o := q.head; o != op; o = o.next {
+		prev = o
+	}
+	if prev == nil {
+		q.head = op.next
+	} else {
+		prev.next = op.next
+	}
+	if q.tail == op {
+		q.tail = prev
+	}
+	op.next, op.queued = nil, false
+	q.n--
+}
+
+// NewSendOp returns an empty chain.
+func (e *Endpoint) NewSendOp() *SendOp {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if op := e.spare; op != nil {
+		e.spare, op.next = op.next, nil
+		return op
+	}
+	op := &SendOp{e: e, opState: opState{index: uint32(len(e.ops)), ready: make(chan struct{}, 1)}}
+	e.ops = append(e.ops, op)
+	return op
+}
+
+// freeOp puts an op back. Called with mu held.
+func (e *Endpoint) freeOp(op *SendOp) {
+	op.reset()
+	op.next = e.spare
+	e.spare = op
+}
+
+// drop ends one look at the op. Called with mu held.
+func (e *Endpoint) drop(op *SendOp) {
+	if op.holds--; op.holds == 0 {
+		e.freeOp(op)
+	}
+}
+
+// Post posts the chain with one doorbell, its last request signalled. It waits,
+// first come first served, for send-queue slots; when ctx ends before the first
+// request is posted nothing is, and the error is ctx's. A chain longer than
+// SendDepth is posted in parts, in order, and Post returns after the first.
+//
+// When Post returns nil the op's completion is called once, when the chain has
+// completed; when it returns an error it is not called. The op's buffers are
+// released in either case: it takes over op.
+func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
+	if err := op.seal(); err != nil {
+		op.Discard()
+		return err
+	}
+	e.mu.Lock()
+	if e.failing {
+		err := e.refusal()
+		e.mu.Unlock()
+		op.Discard()
+		return err
+	}
+	op.sync, op.holds = true, 2
+	e.sendQ.push(op)
+	e.pump()
+	if op.outcome == undecided {
+		op.waiting = true
+		e.mu.Unlock()
+		select {
+		case <-op.ready:
+			e.mu.Lock()
+		case <-ctx.Done():
+			e.mu.Lock()
+			if op.queued && op.sent == 0 {
+				e.sendQ.remove(op)
+				op.waiting = false
+				e.mu.Unlock()
+				e.finish(op, context.Cause(ctx))
+				e.mu.Lock()
+				e.pump() // a smaller chain behind it may fit
+			} else {
+				e.mu.Unlock()
+				<-op.ready // somebody is deciding just now
+				e.mu.Lock()
+			}
+		}
+	}
+	var err error
+	if op.outcome == refused {
+		err = op.err
+	}
+	e.drop(op)
+	e.mu.Unlock()
+	return err
+}
+
+// Queue is Post that never waits: where slots are short the chain is posted when
+// there are enough. What is queued is bounded by the caller's own credits and
+// memory. It may be called from the completion goroutine.
+func (e *Endpoint) Queue(op *SendOp) error {
+	if err := op.seal(); err != nil {
+		op.Discard()
+		return err
+	}
+	e.mu.Lock()
+	if e.failing {
+		err := e.refusal()
+		e.mu.Unlock()
+		op.Discard()
+		return err
+	}
+	op.holds = 1
+	e.sendQ.push(op)
+	e.pump()
+	e.mu.Unlock()
+	return nil
+}
+
+// pump posts all that may be posted. Called with mu held; lets go of it
+// meanwhile. Where another goroutine is posting already, that one goes on.
+func (e *Endpoint) pump() {
+	for !e.posting && !e.failing {
+		if e.readQ.head != nil && e.credits > 0 {
+			e.postReads()
+			continue
+		}
+		op := e.sendQ.head
+		if op == nil {
+			return
+		}
+		n := e.nextPart(op)
+		if n > e.free {
+			return
+		}
+		e.postPart(op, n)
+	}
+}
+
+// nextPart is how many requests of the chain go into its next post: all where
+// they fit the queue, otherwise half a queue, so that one half is filled while
+// the other is worked on.
+func (e *Endpoint) nextPart(op *SendOp) int {
+	n := len(op.plan.wrs)
+	if n <= e.cfg.SendDepth {
+		return n
+	}
+	return min(n-op.sent, max(1, e.cfg.SendDepth/2))
+}
+
+// postPart posts the next n requests of the chain at the head of the queue.
+// Called with mu held; lets go of it meanwhile.
+func (e *Endpoint) postPart(op *SendOp, n int) {
+	wrs := op.plan.wrs[op.sent : op.sent+n]
+	for i := range wrs {
+		wrs[i].ID = wrID(kindPart, 0, op.index, op.gen)
+	}
+	last := &wrs[n-1]
+	last.ID = wrID(kindPartEnd, n, op.index, op.gen)
+	last.Flags |= SendSignaled
+	op.sent += n
+	whole := op.sent == len(op.plan.wrs)
+	if whole {
+		e.sendQ.remove(op)
+	}
+	op.inFlight++
+	op.holds++ // the chain may complete before PostSend returns
+	e.flying++
+	e.free -= n
+	e.posting = true
+	e.mu.Unlock()
+	err := e.qp.PostSend(wrs)
+	e.mu.Lock()
+	e.posting = false
+	if err == nil {
+		e.decide(op, posted, nil)
+		e.drop(op)
+		return
+	}
+	op.sent -= n
+	op.inFlight--
+	e.flying--
+	e.free += n
+	if op.queued {
+		e.sendQ.remove(op)
+	}
+	if op.err == nil {
+		op.err = err
+	}
+	fin := op.inFlight == 0
+	e.mu.Unlock()
+	e.fail(err, true)
+	if fin {
+		e.finish(op, err)
+	}
+	e.mu.Lock()
+	e.drop(op)
+	e.wake() // in case nothing is outstanding any more
+}
+
+// decide tells a goroutine in Post what became of its op. Called with mu held.
+func (e *Endpoint) decide(op *SendOp, o outcome, err error) {
+	if !op.sync || op.outcome != undecided {
+		return
+	}
+	op.outcome = o
+	if err != nil {
+		op.err = err
+	}
+	if op.waiting {
+		op.waiting = false
+		op.ready <- struct{}{}
+	}
+}
+
+// finish ends a chain that is out of the queue and has nothing in flight.
+func (e *Endpoint) finish(op *SendOp, err error) {
+	op.release()
+	if op.sync && op.sent == 0 {
+		e.mu.Lock()
+		e.decide(op, refused, err)
+		e.drop(op)
+		e.mu.Unlock()
+		return
+	}
+	e.count.ended(op, err)
+	if op.done != nil {
+		op.done.Completed(err)
+	}
+	e.mu.Lock()
+	e.drop(op)
+	e.mu.Unlock()
+}
+
+// partDone is the completion of a part's last request, or of any one that failed.
+func (e *Endpoint) partDone(wc *WC, end bool) {
+	e.mu.Lock()
+	_, n, index, gen := splitID(wc.ID)
+	if int(index) >= len(e.ops) || e.ops[index].gen != gen {
+		e.mu.Unlock()
+		return
+	}
+	op := e.ops[index]
+	if wc.Status != StatusSuccess && (op.err == nil || isFlushed(op.err)) {
+		op.err = &CompletionError{Opcode: wc.Opcode, Status: wc.Status}
+	}
+	fin := false
+	if end {
+		op.inFlight--
+		e.flying--
+		e.free += n
+		fin = op.inFlight == 0 && !op.queued
+	}
+	err := op.err
+	e.pump()
+	e.mu.Unlock()
+	if fin {
+		e.finish(op, err)
+	}
+}
