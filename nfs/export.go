@@ -48,27 +48,32 @@ func (e *Export) Allows(addr netip.Addr) bool {
 // AllowsFlavor tells whether calls of the flavor may use the export.
 func (e *Export) AllowsFlavor(f rpc.Flavor) bool { return slices.Contains(e.Flavors, f) }
 
-// Cred applies the export's squashing to the call's credential, in place, and returns it: valid as long as the call.
+// Cred is the call's credential after the export's squashing. The result is the call's, and valid until
+// Cred is asked again for the same call; c.Cred itself stays as the client stated it, so that a
+// compound that crosses from one export into another is squashed by the rules of each.
 func (e *Export) Cred(c *rpc.Call) *vfs.Cred {
-	cred := &c.Cred
+	m := c.MappedCred()
 	if e.Squash == SquashAll || c.Flavor == rpc.AuthNone {
-		cred.UID, cred.GID, cred.Groups = e.AnonUID, e.AnonGID, cred.Groups[:0]
-		return cred
+		m.UID, m.GID = e.AnonUID, e.AnonGID
+		return m
 	}
-	if e.Squash == SquashRoot {
-		if cred.UID == 0 {
-			cred.UID = e.AnonUID
+	m.UID, m.GID = c.Cred.UID, c.Cred.GID
+	root := e.Squash == SquashRoot
+	if root && m.UID == 0 {
+		m.UID = e.AnonUID
+	}
+	if root && m.GID == 0 {
+		m.GID = e.AnonGID
+	}
+	for _, g := range c.Cred.Groups {
+		if root && g == 0 {
+			g = e.AnonGID
 		}
-		if cred.GID == 0 {
-			cred.GID = e.AnonGID
-		}
-		for i, g := range cred.Groups {
-			if g == 0 {
-				cred.Groups[i] = e.AnonGID
-			}
+		if !slices.Contains(m.Groups, g) {
+			m.Groups = append(m.Groups, g)
 		}
 	}
-	return cred
+	return m
 }
 
 // Exports is the current set of exports, replaced as a whole.

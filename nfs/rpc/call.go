@@ -53,7 +53,20 @@ type Call struct {
 	// Args are the procedure's arguments.
 	Args xdr.Decoder
 
-	groups [16]uint32 // storage of Cred.Groups
+	// Status is the status of the protocol above (nfsstat3, nfsstat4, mountstat3), for metrics; set by the procedure.
+	Status uint32
+
+	groups       [maxGroups]uint32 // storage of Cred.Groups
+	mapped       vfs.Cred          // storage of MappedCred
+	mappedGroups [maxGroups]uint32
+}
+
+// MappedCred is room for the credential that squashing makes of Cred: it has no
+// groups, and capacity for as many as AUTH_SYS can state. There is one per call:
+// asking again invalidates the last.
+func (c *Call) MappedCred() *vfs.Cred {
+	c.mapped = vfs.Cred{Groups: c.mappedGroups[:0]}
+	return &c.mapped
 }
 
 // PayloadLimit is how many bytes of bulk data the i-th eligible result may have, 0 the first, when the

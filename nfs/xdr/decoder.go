@@ -68,6 +68,9 @@ func (d *Decoder) Len() int { return len(d.b) }
 // Rest returns what is left of the inline part, without consuming it.
 func (d *Decoder) Rest() []byte { return d.b }
 
+// Chunks are the chunks not consumed yet. They must not be changed.
+func (d *Decoder) Chunks() []Chunk { return d.chunks }
+
 // Finish ends decoding: everything must have been consumed.
 func (d *Decoder) Finish() error {
 	if d.err == nil {
