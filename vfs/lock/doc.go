@@ -1,0 +1,24 @@
+// Package lock is the one arbiter of opens with share reservations and of byte-range locks, for all
+// protocols: what one client locks over NFS, another finds locked over SMB. It keeps no files, does no I/O and
+// has no goroutines; who waits is told by a callback.
+//
+// # Opens
+//
+// An [Open] is the claim of an access, and the denial of accesses to others. All pairs of opens of a file agree: none
+// has an access that another denies. I/O through an Open needs no further check; I/O without one (NFSv3, the
+// special stateids of NFSv4) asks [Manager.CheckIO].
+//
+// # Byte-range locks
+//
+// Locks follow POSIX: they belong to an [Owner] and a file; those of one owner never conflict, the new one
+// replaces the old where they overlap, and neighbours of the same kind become one. They are advisory.
+//
+// # Leases
+//
+// Leases and delegations will be a further kind of claim on a file, recalled by the same checks: [Open] and
+// CheckIO are the places where a conflict is found.
+//
+// # Lock order
+//
+// waits.mu → shard.mu → owners.mu. Of the shards one is locked at a time. Callbacks run with none of them held.
+package lock

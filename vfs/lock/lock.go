@@ -1,0 +1,116 @@
+package lock
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"fileserver/vfs"
+)
+
+// FileKey is the identity of a file: a file system ([vfs.Caps].FSID) and a handle of it.
+type FileKey struct {
+	FS [16]byte
+	H  vfs.Handle
+}
+
+// Owner is who holds byte-range locks. The zero Owner is nobody.
+type Owner struct {
+	Proto  uint8  // tells the protocols' numbers for clients apart
+	Client uint64 // a client, in the protocol's terms
+	ID     string // the lock-owner within the client
+}
+
+const (
+	shardCount  = 64
+	denyBuckets = 1024
+)
+
+// Manager holds the claims on all files of a server. All methods may be called from any goroutine.
+type Manager struct {
+	seed   maphash.Seed
+	shards [shardCount]shard
+	// deny counts the opens that deny something, by hash of the file: most I/O finds 0 and is done.
+	deny   [denyBuckets]atomic.Int32
+	owners owners
+	waits  waits
+}
+
+type shard struct {
+	mu    sync.Mutex
+	files map[FileKey]*file
+}
+
+// file is what is claimed of one file.
+type file struct {
+	key     FileKey
+	opens   int
+	access  [bits]int // opens that have each access
+	deny    [bits]int // opens that deny each access
+	locks   []segment // by first
+	waiters []*Waiter // in the order they came
+}
+
+func (f *file) idle() bool { return f.opens == 0 && len(f.locks) == 0 && len(f.waiters) == 0 }
+
+// New makes a Manager without claims.
+func New() *Manager {
+	m := &Manager{seed: maphash.MakeSeed()}
+	for i := range m.shards {
+		m.shards[i].files = make(map[FileKey]*file)
+	}
+	m.owners.clients = make(map[client]map[Owner]map[FileKey]struct{})
+	m.waits.of = make(map[Owner]map[*Waiter]struct{})
+	return m
+}
+
+func (m *Manager) hash(k *FileKey) uint64 { return maphash.Comparable(m.seed, *k) }
+
+// lock returns the shard of a file, locked.
+func (m *Manager) lock(k *FileKey) *shard {
+	s := &m.shards[m.hash(k)%shardCount]
+	s.mu.Lock()
+	return s
+}
+
+// file is the claims on a file; they are made if there are none. s is locked.
+func (s *shard) file(k *FileKey) *file {
+	f := s.files[*k]
+	if f == nil {
+		f = &file{key: *k}
+		s.files[*k] = f
+	}
+	return f
+}
+
+// trim forgets a file without claims. s is locked.
+func (s *shard) trim(f *file) {
+	if f.idle() {
+		delete(s.files, f.key)
+	}
+}
+
+// Counts are the numbers of claims.
+type Counts struct {
+	Files   int // with claims of any kind
+	Opens   int
+	Locks   int // ranges, after merging
+	Waiters int
+}
+
+// Counts adds up the claims on all files.
+func (m *Manager) Counts() Counts {
+	var c Counts
+	for i := range m.shards {
+		s := &m.shards[i]
+		s.mu.Lock()
+		c.Files += len(s.files)
+		for _, f := range s.files {
+			c.Opens += f.opens
+			c.Locks += len(f.locks)
+			c.Waiters += len(f.waiters)
+		}
+		s.mu.Unlock()
+	}
+	return c
+}
