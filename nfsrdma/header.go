@@ -241,16 +241,18 @@ func (h *header) check(inline int) error {
 	}
 	// Positions count in the message as if nothing had been taken out: what is
 	// in front of a chunk must be inline or in the chunks before it.
-	var before uint64
+	var before, end uint64 // bytes of the chunks so far; where the last one ends
 	for i := range h.reads {
 		c := &h.reads[i]
 		if c.pos == 0 {
 			continue
 		}
-		if p := uint64(c.pos); p < before || p-before > uint64(inline) {
+		if p := uint64(c.pos); p < end || p-before > uint64(inline) {
 			return fmt.Errorf("%w: Read chunk at position %d of a message of %d inline bytes", errHeader, c.pos, inline)
 		}
-		before += uint64(c.length) + uint64(xdr.Pad(int(c.length)))
+		n := uint64(c.length) + uint64(xdr.Pad(int(c.length)))
+		before += n
+		end = uint64(c.pos) + n
 	}
 	return nil
 }
