@@ -13,7 +13,7 @@ import (
 // build writes call headers, also bad ones.
 type build struct{ b []byte }
 
-func call(proc uint32) *build { return &build{appendFixed(nil, 0x1234, 128, proc)} }
+func hdr(proc uint32) *build { return &build{appendFixed(nil, 0x1234, 128, proc)} }
 
 func (w *build) read(pos uint32, s rdma.Segment) *build {
 	w.b = appendSegment(xdr.AppendUint32(xdr.AppendUint32(w.b, 1), pos), s)
@@ -37,7 +37,7 @@ func seg(key, n uint32, addr uint64) rdma.Segment {
 }
 
 func full() []byte {
-	return call(procMsg).
+	return hdr(procMsg).
 		read(96, seg(1, 4096, 0x1000)).read(96, seg(2, 100, 0x9000)).read(4296, seg(3, 8, 0)).end().
 		array(seg(4, 10, 1), seg(5, 20, 2)).array(seg(6, 30, 3)).end().
 		array(seg(7, 1<<20, 1<<60)).inline(200)
@@ -96,32 +96,32 @@ func TestParsePrefixes(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	s := seg(1, 8, 0)
-	many := call(procMsg)
+	many := hdr(procMsg)
 	for i := range uint32(maxChunks + 1) {
 		many.read(4+8*i, seg(1, 8, 0))
 	}
-	manyWrites := call(procMsg).end()
+	manyWrites := hdr(procMsg).end()
 	for range maxChunks + 1 {
 		manyWrites.array(s)
 	}
 	for name, b := range map[string][]byte{
-		"unknown procedure":            call(9).end().end().end().inline(40),
-		"RDMA_MSGP":                    call(procMsgP).end().end().end().inline(40),
-		"position not a multiple of 4": call(procMsg).read(6, s).end().end().end().inline(40),
-		"position behind the message":  call(procMsg).read(44, s).end().end().end().inline(40),
-		"position inside a chunk":      call(procMsg).read(8, s).read(12, s).end().end().end().inline(40),
-		"descending positions":         call(procMsg).read(16, s).read(8, s).end().end().end().inline(40),
-		"position zero inline":         call(procMsg).read(0, s).end().end().end().inline(40),
-		"no message, no chunk":         call(procNoMsg).end().end().end().inline(0),
-		"no message, inline bytes":     call(procNoMsg).read(0, s).end().end().end().inline(4),
-		"Write chunk without segments": call(procMsg).end().array().end().end().inline(40),
-		"Reply chunk without segments": call(procMsg).end().end().array().inline(40),
-		"segment that wraps":           call(procMsg).read(8, seg(1, 2, 1<<64-1)).end().end().end().inline(40),
-		"too much to read":             call(procMsg).read(8, seg(1, 1<<20, 0)).read(8, seg(1, 1, 0)).end().end().end().inline(40),
-		"Write chunk of 4 GiB":         call(procMsg).end().array(seg(1, 1<<31, 0), seg(1, 1<<31, 0)).end().end().inline(40),
+		"unknown procedure":            hdr(9).end().end().end().inline(40),
+		"RDMA_MSGP":                    hdr(procMsgP).end().end().end().inline(40),
+		"position not a multiple of 4": hdr(procMsg).read(6, s).end().end().end().inline(40),
+		"position behind the message":  hdr(procMsg).read(44, s).end().end().end().inline(40),
+		"position inside a chunk":      hdr(procMsg).read(8, s).read(12, s).end().end().end().inline(40),
+		"descending positions":         hdr(procMsg).read(16, s).read(8, s).end().end().end().inline(40),
+		"position zero inline":         hdr(procMsg).read(0, s).end().end().end().inline(40),
+		"no message, no chunk":         hdr(procNoMsg).end().end().end().inline(0),
+		"no message, inline bytes":     hdr(procNoMsg).read(0, s).end().end().end().inline(4),
+		"Write chunk without segments": hdr(procMsg).end().array().end().end().inline(40),
+		"Reply chunk without segments": hdr(procMsg).end().end().array().inline(40),
+		"segment that wraps":           hdr(procMsg).read(8, seg(1, 2, 1<<64-1)).end().end().end().inline(40),
+		"too much to read":             hdr(procMsg).read(8, seg(1, 1<<20, 0)).read(8, seg(1, 1, 0)).end().end().end().inline(40),
+		"Write chunk of 4 GiB":         hdr(procMsg).end().array(seg(1, 1<<31, 0), seg(1, 1<<31, 0)).end().end().inline(40),
 		"too many Read chunks":         many.end().end().end().inline(2000),
 		"too many Write chunks":        manyWrites.end().end().inline(40),
-		"boolean of 2":                 append(call(procMsg).b, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0),
+		"boolean of 2":                 append(hdr(procMsg).b, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0),
 	} {
 		var h header
 		if _, err := h.parse(b, 1<<20); !errors.Is(err, errHeader) {
@@ -132,7 +132,7 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 	var h header
-	b := call(procMsg).end().end().end().inline(0)
+	b := hdr(procMsg).end().end().end().inline(0)
 	binary.BigEndian.PutUint32(b[4:], 2)
 	if _, err := h.parse(b, 0); err != errVersion {
 		t.Errorf("version 2: %v", err)
@@ -141,12 +141,12 @@ func TestParseRefuses(t *testing.T) {
 
 func TestOneKey(t *testing.T) {
 	var h header
-	b := call(procMsg).end().array(seg(7, 10, 0), seg(7, 10, 10)).end().end().inline(40)
+	b := hdr(procMsg).end().array(seg(7, 10, 0), seg(7, 10, 10)).end().end().inline(40)
 	if _, err := h.parse(b, 0); err != nil || h.keys != 1 || h.key != 7 {
 		t.Fatalf("%v: %d keys, %d", err, h.keys, h.key)
 	}
 	// The pad segment of a Linux client has a key of its own.
-	b = call(procMsg).end().array(seg(7, 10, 0), seg(8, 2, 10)).end().end().inline(40)
+	b = hdr(procMsg).end().array(seg(7, 10, 0), seg(8, 2, 10)).end().end().inline(40)
 	if _, err := h.parse(b, 0); err != nil || h.keys != 2 {
 		t.Fatalf("%v: %d keys", err, h.keys)
 	}
@@ -211,7 +211,7 @@ func TestPrivateData(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add(full())
-	f.Add(call(procNoMsg).read(0, seg(1, 100, 0)).read(96, seg(1, 100, 0)).end().end().end().inline(0))
+	f.Add(hdr(procNoMsg).read(0, seg(1, 100, 0)).read(96, seg(1, 100, 0)).end().end().end().inline(0))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h header
 		rest, err := h.parse(b, 1<<20)

@@ -1,0 +1,188 @@
+package nfsrdma
+
+import (
+	"sync/atomic"
+
+	"fileserver/internal/slab"
+	"fileserver/nfs/rpc"
+	"fileserver/nfs/xdr"
+)
+
+// call is one call from its arrival to the post of its reply. It goes from the
+// completion goroutine (begin) through the READs of its chunks, if any, to a worker
+// (Run), and is one goroutine's at any time.
+type call struct {
+	c      *Conn
+	hdr    header
+	recv   *slab.Buf // the message as received
+	inline []byte    // the RPC message in it
+
+	// The reply is built in out[outOff:]: in a reply buffer of the connection's,
+	// or in a buffer of the call's own, behind what was read from its chunks.
+	reply  *replyBuf
+	own    *slab.Buf
+	outOff int
+
+	chunks  []xdr.Chunk
+	limits  []int
+	fetched bool         // the Read chunks are here
+	pending atomic.Int32 // pulls outstanding, plus one while they are being started
+	readErr atomic.Pointer[error]
+
+	rpc rpc.Call
+	rep rpc.Reply
+}
+
+func (k *call) reset() {
+	if k.recv != nil {
+		k.recv.Release()
+	}
+	if k.reply != nil {
+		k.c.putReply(k.reply)
+	}
+	if k.own != nil {
+		k.own.Release()
+	}
+	k.rep.Reset(nil)
+	clear(k.chunks)
+	k.recv, k.reply, k.own, k.inline = nil, nil, nil, nil
+	k.chunks, k.outOff, k.fetched = k.chunks[:0], 0, false
+	k.readErr.Store(nil)
+}
+
+// drop ends a call that gets no reply.
+func (k *call) drop() {
+	k.repost()
+	k.c.putCall(k)
+}
+
+// repost posts the receive again. It comes before the reply that returns the credit.
+func (k *call) repost() {
+	if buf := k.recv; buf != nil {
+		k.recv, k.inline = nil, nil
+		_ = k.c.ep.Repost(buf) // an error ends the connection, and Closed says why
+	}
+}
+
+// ownLen is the size of the buffer that the call needs for itself, or 0: its
+// chunks, each at a multiple of 8, and the reply if that may go into a Reply chunk. It takes
+// both at once, so that nobody who holds one waits for the other.
+func (k *call) ownLen() (chunks, total int) {
+	for i := range k.hdr.reads {
+		chunks += int(k.hdr.reads[i].length+7) &^ 7
+	}
+	switch {
+	case k.hdr.hasReply:
+		return chunks, chunks + k.hdr.replyHeaderLen() + k.maxReplyChunk()
+	case chunks > 0:
+		return chunks, chunks + k.c.inline
+	}
+	return 0, 0
+}
+
+// maxReplyChunk is how much of the Reply chunk will be used at most. The inline
+// threshold is the least, so that an inline reply fits the buffer, too.
+func (k *call) maxReplyChunk() int { return max(min(int(k.hdr.reply.length), maxReply), k.c.inline) }
+
+// begin starts the call, on the completion goroutine: it must not wait.
+func (k *call) begin() {
+	if _, n := k.ownLen(); n > 0 {
+		k.own, _ = k.c.mem.Pool().TryGet(n)
+	} else {
+		k.reply = k.c.tryReply()
+	}
+	if k.own != nil && len(k.hdr.reads) > 0 {
+		k.fetch()
+		return
+	}
+	k.c.srv.workers.Submit(k)
+}
+
+// fetch pulls the Read chunks.
+func (k *call) fetch() {
+	off := 0
+	k.fetched = true
+	k.pending.Store(int32(len(k.hdr.reads)) + 1)
+	for i := range k.hdr.reads {
+		r := &k.hdr.reads[i]
+		k.chunks = append(k.chunks, xdr.Chunk{Pos: r.pos, Data: k.own.Bytes()[off : off+int(r.length)], Buf: k.own})
+		if err := k.c.ep.Read(k.own, off, r.segs, k); err != nil {
+			k.Completed(err)
+		}
+		off += int(r.length+7) &^ 7
+	}
+	k.outOff = off
+	k.Completed(nil)
+}
+
+// Completed implements rdma.Completion for the pulls of the chunks.
+func (k *call) Completed(err error) {
+	if err != nil {
+		k.readErr.CompareAndSwap(nil, &err)
+	}
+	if k.pending.Add(-1) == 0 {
+		k.c.srv.workers.Submit(k)
+	}
+}
+
+// Run implements workers.Task.
+func (k *call) Run() {
+	c := k.c
+	if _, n := k.ownLen(); n > 0 && k.own == nil {
+		var err error
+		if k.own, err = c.mem.Pool().Get(c.srv.base, n); err != nil {
+			k.drop() // the server is going down
+			return
+		}
+	} else if n == 0 && k.reply == nil {
+		if k.reply = c.waitReply(); k.reply == nil {
+			k.drop()
+			return
+		}
+	}
+	if len(k.hdr.reads) > 0 && !k.fetched {
+		k.fetch()
+		return
+	}
+	if k.readErr.Load() != nil {
+		k.drop() // a READ that failed has ended the connection
+		return
+	}
+	k.serve()
+}
+
+// out is the buffer the reply is built in, from k.outOff.
+func (k *call) out() *slab.Buf {
+	if k.own != nil {
+		return k.own
+	}
+	return k.reply.buf
+}
+
+// serve executes the call and answers it.
+func (k *call) serve() {
+	h := &k.hdr
+	if h.hasPositionZero() {
+		k.rpc.Message = xdr.NewChunkedDecoder(k.chunks[0].Data, k.own, k.chunks[1:])
+	} else {
+		k.rpc.Message = xdr.NewChunkedDecoder(k.inline, k.recv, k.chunks)
+	}
+	hl := h.replyHeaderLen()
+	k.rpc.Limits.Inline = k.c.inline - hl
+	if h.hasReply {
+		k.rpc.Limits.Inline = max(k.rpc.Limits.Inline, min(int(h.reply.length), k.maxReplyChunk()))
+	}
+	k.limits = k.limits[:0]
+	for i := range h.writes {
+		k.limits = append(k.limits, int(h.writes[i].length))
+	}
+	k.rpc.Limits.Payloads = k.limits
+	out := k.out().Bytes()
+	k.rep.Reset(out[k.outOff+hl : len(out) : len(out)])
+	if !k.c.srv.cfg.Handler.Serve(k.c.srv.base, &k.rpc, &k.rep) {
+		k.c.count.dropped.Add(1)
+		k.drop()
+		return
+	}
+	k.answer()
+}

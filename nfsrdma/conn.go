@@ -1,0 +1,320 @@
+package nfsrdma
+
+import (
+	"encoding/binary"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fileserver/internal/slab"
+	"fileserver/nfs/rpc"
+	"fileserver/rdma"
+)
+
+// Conn is one client's connection.
+//
+// Its lock, mu, is a leaf: nothing is called with it held.
+type Conn struct {
+	srv    *Server
+	ep     *rdma.Endpoint
+	mem    *rdma.Memory
+	info   *rpc.Conn
+	peer   privateData
+	inline int // longest message we send
+	inv    bool
+	done   chan struct{}
+	opened time.Time
+	count  counters
+
+	mu       sync.Mutex
+	calls    []*call     // not in use
+	replies  []*replyBuf // not in use
+	replyCh  chan struct{}
+	waiting  int // calls that wait for a reply buffer
+	running  int // calls being executed or answered
+	draining bool
+	closed   bool
+}
+
+// counters of a connection.
+type counters struct {
+	calls, errVers, errChunk, dropped, invalidates atomic.Int64
+}
+
+// replyBuf is a buffer that replies without a Reply chunk are built in. The
+// connection owns it; while a SEND of it is outstanding the chain holds a second reference.
+type replyBuf struct {
+	c   *Conn
+	buf *slab.Buf
+}
+
+// Completed implements rdma.Completion: the SEND is over, the buffer free.
+func (r *replyBuf) Completed(error) { r.c.putReply(r) }
+
+func newConn(s *Server, id rdma.ID) (*Conn, error) {
+	mem, err := s.cfg.Memory(id.Device())
+	if err != nil {
+		return nil, err
+	}
+	remote := id.Remote()
+	c := &Conn{
+		srv: s, mem: mem, peer: parsePrivate(remote.PrivateData),
+		done: make(chan struct{}), replyCh: make(chan struct{}, 1), opened: time.Now(),
+	}
+	c.inline = min(s.cfg.Inline, c.peer.recvSize)
+	caps := id.Device().Caps()
+	c.inv = c.peer.invalidate && caps.SendInvalidate
+	c.info = &rpc.Conn{
+		ID: s.nextID.Add(1), Transport: caps.Transport.String(),
+		RemoteAddr: id.RemoteAddr(), LocalAddr: id.LocalAddr(), Done: c.done,
+	}
+	if remote.ORD == 0 {
+		return nil, errors.New("the peer answers no RDMA READs, so it could not write")
+	}
+	// One reply buffer there must be, or a connection could wait for memory that only its own calls could free.
+	first, ok := mem.Pool().TryGet(s.cfg.Inline)
+	if !ok {
+		return nil, errors.New("no memory for another connection")
+	}
+	c.replies = append(c.replies, &replyBuf{c, first})
+	c.ep, err = rdma.NewEndpoint(id, rdma.EndpointConfig{
+		Memory: mem, SendDepth: 2*s.cfg.Credits + 64, ReadDepth: s.cfg.ReadDepth,
+		RecvDepth: s.cfg.Credits + spareRecvs, RecvSize: s.cfg.Inline, Handler: c,
+	})
+	if err != nil {
+		first.Release()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Conn) accept() error {
+	id := c.ep.ID()
+	s := c.srv
+	mine := privateData{sendSize: s.cfg.Inline, recvSize: s.cfg.Inline}
+	// A READ is never for us to answer, so no IRD; RNR retries without end
+	// for the client's SENDs, should its credits ever be ahead of our receives.
+	err := id.Accept(rdma.ConnParams{ORD: s.cfg.ReadDepth, RNRRetry: 7, PrivateData: mine.append(nil)})
+	if err != nil {
+		return err
+	}
+	_, ord := id.Negotiated()
+	s.cfg.Logger.Info("nfsrdma: connection", "remote", c.info.RemoteAddr, "transport", c.info.Transport,
+		"device", id.Device().Name(), "credits", s.cfg.Credits, "inline_out", c.inline,
+		"inline_in", min(s.cfg.Inline, c.peer.sendSize), "reads", ord, "invalidate", c.inv)
+	return nil
+}
+
+// Info is what programs know of the connection.
+func (c *Conn) Info() *rpc.Conn { return c.info }
+
+// Stats are figures of a connection.
+type Stats struct {
+	rdma.EndpointStats
+	Calls       int64 // answered
+	ErrVers     int64 // calls refused with ERR_VERS
+	ErrChunk    int64 // calls or replies refused with ERR_CHUNK
+	Dropped     int64 // messages that are no calls
+	Invalidates int64 // SENDs with invalidate
+	Running     int   // calls in execution
+}
+
+// Stats returns the figures of the moment.
+func (c *Conn) Stats() Stats {
+	s := Stats{
+		EndpointStats: c.ep.Stats(),
+		Calls:         c.count.calls.Load(), ErrVers: c.count.errVers.Load(), ErrChunk: c.count.errChunk.Load(),
+		Dropped: c.count.dropped.Load(), Invalidates: c.count.invalidates.Load(),
+	}
+	c.mu.Lock()
+	s.Running = c.running
+	c.mu.Unlock()
+	return s
+}
+
+// Received implements rdma.EndpointHandler. It runs on the completion goroutine.
+func (c *Conn) Received(buf *slab.Buf, _ uint32, _ bool) {
+	k := c.getCall()
+	if k == nil { // draining: the client will ask again, elsewhere
+		c.count.dropped.Add(1)
+		_ = c.ep.Repost(buf)
+		return
+	}
+	k.recv = buf
+	rest, err := k.hdr.parse(buf.Bytes(), uint64(c.srv.cfg.MaxMessage))
+	switch {
+	case errors.Is(err, errShortHeader):
+	case err != nil:
+		k.refuse(err)
+		return
+	case k.hdr.proc == procDone || k.hdr.proc == procError:
+		err = errHeader
+	case k.hdr.proc == procMsg && len(rest) >= 8 && binary.BigEndian.Uint32(rest[4:]) != 0:
+		// A reply, to a call of ours in the other direction (RFC 8167 4): there was none.
+		err = errHeader
+	case k.hdr.replyHeaderLen() > c.inline:
+		k.refuse(errHeader)
+		return
+	}
+	if err != nil {
+		c.count.dropped.Add(1)
+		k.drop()
+		return
+	}
+	k.inline = rest
+	k.begin()
+}
+
+// Closed implements rdma.EndpointHandler.
+func (c *Conn) Closed(err error) {
+	close(c.done)
+	c.mu.Lock()
+	c.closed = true
+	idle := c.running == 0
+	c.mu.Unlock()
+	level := c.srv.cfg.Logger.Info
+	if err != nil {
+		level = c.srv.cfg.Logger.Warn
+	}
+	level("nfsrdma: connection closed", "remote", c.info.RemoteAddr, "calls", c.count.calls.Load(),
+		"age", time.Since(c.opened).Round(time.Millisecond), "reason", reason(err))
+	if idle {
+		c.release()
+	}
+}
+
+func reason(err error) string {
+	if err == nil {
+		return "disconnected"
+	}
+	return err.Error()
+}
+
+// release gives back what an ended connection without calls still holds.
+func (c *Conn) release() {
+	c.mu.Lock()
+	list := c.replies
+	c.replies = nil
+	c.mu.Unlock()
+	for _, r := range list {
+		r.buf.Release()
+	}
+	c.srv.remove(c)
+}
+
+// drain lets the running calls finish, takes no new ones, then disconnects.
+func (c *Conn) drain() {
+	c.mu.Lock()
+	c.draining = true
+	idle := c.running == 0
+	c.mu.Unlock()
+	if idle {
+		c.ep.Disconnect(nil)
+	}
+}
+
+// getCall takes a call; nil while draining.
+func (c *Conn) getCall() *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.draining {
+		return nil
+	}
+	c.running++
+	if n := len(c.calls); n > 0 {
+		k := c.calls[n-1]
+		c.calls = c.calls[:n-1]
+		return k
+	}
+	k := &call{c: c}
+	k.rpc.Conn, k.rpc.Buffers = c.info, c.mem.Pool()
+	return k
+}
+
+// putCall takes a call back that has been answered or dropped.
+func (c *Conn) putCall(k *call) {
+	k.reset()
+	c.mu.Lock()
+	c.calls = append(c.calls, k)
+	c.running--
+	idle, draining, closed := c.running == 0, c.draining, c.closed
+	c.mu.Unlock()
+	switch {
+	case !idle:
+	case closed:
+		c.release()
+	case draining:
+		c.ep.Disconnect(nil) // after the replies posted, which still go out
+	}
+}
+
+// tryReply takes a reply buffer without waiting, or returns nil.
+func (c *Conn) tryReply() *replyBuf {
+	c.mu.Lock()
+	if n := len(c.replies); n > 0 {
+		r := c.replies[n-1]
+		c.replies = c.replies[:n-1]
+		c.mu.Unlock()
+		return r
+	}
+	c.mu.Unlock()
+	if buf, ok := c.mem.Pool().TryGet(c.srv.cfg.Inline); ok {
+		return &replyBuf{c, buf}
+	}
+	return nil
+}
+
+// waitReply waits for one of the connection's reply buffers to come back: at
+// least one exists, and whoever has it does not wait for this goroutine.
+func (c *Conn) waitReply() *replyBuf {
+	for {
+		if r := c.tryReply(); r != nil {
+			return r
+		}
+		c.mu.Lock()
+		c.waiting++
+		ready := len(c.replies) > 0
+		c.mu.Unlock()
+		if !ready {
+			select {
+			case <-c.replyCh:
+			case <-c.done:
+			}
+		}
+		c.mu.Lock()
+		c.waiting--
+		more := c.waiting > 0 && len(c.replies) > 0
+		c.mu.Unlock()
+		if more {
+			c.signalReply()
+		}
+		select {
+		case <-c.done:
+			return nil
+		default:
+		}
+	}
+}
+
+func (c *Conn) signalReply() {
+	select {
+	case c.replyCh <- struct{}{}:
+	default:
+	}
+}
+
+func (c *Conn) putReply(r *replyBuf) {
+	c.mu.Lock()
+	keep := !c.closed && len(c.replies) < keptReplies || c.waiting > 0
+	if keep {
+		c.replies = append(c.replies, r)
+	}
+	waiting := c.waiting > 0
+	c.mu.Unlock()
+	if !keep {
+		r.buf.Release()
+	} else if waiting {
+		c.signalReply()
+	}
+}
