@@ -87,10 +87,19 @@ func (h *header) reset() {
 	h.readLen, h.key, h.keys = 0, 0, 0
 }
 
-// parse reads the header of a message and returns what follows it. All of it is
+// parse reads the header of a call and returns what follows it. All of it is
 // checked: lengths, counts, sums, positions. limit bounds the sum of the Read chunks.
 // With errVersion and errHeader the XID is valid.
 func (h *header) parse(b []byte, limit uint64) (rest []byte, err error) {
+	rest, err = h.parseLists(b, limit)
+	if err != nil || h.proc == procDone || h.proc == procError {
+		return nil, err
+	}
+	return rest, h.check(len(rest))
+}
+
+// parseLists is parse of calls and replies, without what only calls must keep to.
+func (h *header) parseLists(b []byte, limit uint64) (rest []byte, err error) {
 	h.reset()
 	if len(b) < fixedHeader {
 		return nil, errShortHeader
@@ -106,7 +115,7 @@ func (h *header) parse(b []byte, limit uint64) (rest []byte, err error) {
 	switch h.proc {
 	case procMsg, procNoMsg:
 	case procDone, procError:
-		return nil, nil
+		return b[fixedHeader:], nil
 	default:
 		return nil, fmt.Errorf("%w: procedure %d", errHeader, h.proc)
 	}
@@ -136,7 +145,7 @@ func (h *header) parse(b []byte, limit uint64) (rest []byte, err error) {
 	if err := d.Err(); err != nil {
 		return nil, fmt.Errorf("%w: %w", errHeader, err)
 	}
-	return d.Rest(), h.check(len(d.Rest()))
+	return d.Rest(), nil
 }
 
 // countSegments is an upper bound of the segments in the rest of a header of n

@@ -1,0 +1,106 @@
+package nfsrdma
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"fileserver/nfs/xdr"
+	"fileserver/rdma"
+)
+
+// keyring holds the registrations of one call. What the server has invalidated is deregistered all the same.
+type keyring []rdma.MR
+
+func (k *keyring) drop() error {
+	var errs []error
+	for _, mr := range *k {
+		errs = append(errs, mr.Deregister())
+	}
+	*k = nil
+	return errors.Join(errs...)
+}
+
+// marshal makes the message of a call, and registers the memory its chunks name.
+func (c *Client) marshal(req *Request, keys *keyring) ([]byte, error) {
+	if len(req.Head) < 4 {
+		return nil, errors.New("nfsrdma: a call without an XID")
+	}
+	proc := uint32(procMsg)
+	if req.LongCall != nil {
+		proc = procNoMsg
+	}
+	b := appendFixed(nil, binary.BigEndian.Uint32(req.Head), uint32(c.cfg.Credits), proc)
+	var err error
+	if it := req.LongCall; it != nil {
+		if len(req.Head) > it.Len {
+			return nil, fmt.Errorf("nfsrdma: a call of %d bytes in a chunk of %d", len(req.Head), it.Len)
+		}
+		copy(it.Buf.Bytes()[it.Off:], req.Head)
+		if b, err = c.appendRead(b, Item{Buf: it.Buf, Off: it.Off, Len: len(req.Head)}, keys); err != nil {
+			return nil, err
+		}
+	}
+	for _, it := range req.Reads {
+		if b, err = c.appendRead(b, it, keys); err != nil {
+			return nil, err
+		}
+	}
+	b = xdr.AppendUint32(b, 0)
+	for i := range req.Writes {
+		if b, err = c.appendWrite(b, &req.Writes[i], keys); err != nil {
+			return nil, err
+		}
+	}
+	b = xdr.AppendUint32(b, 0)
+	if req.Reply == nil {
+		b = xdr.AppendUint32(b, 0)
+	} else if b, err = c.appendWrite(b, req.Reply, keys); err != nil {
+		return nil, err
+	}
+	if req.LongCall == nil {
+		b = append(b, req.Head...)
+	}
+	if len(b) > c.inline {
+		return nil, fmt.Errorf("nfsrdma: a message of %d bytes, the server takes %d", len(b), c.inline)
+	}
+	return b, nil
+}
+
+func (c *Client) appendRead(b []byte, it Item, keys *keyring) ([]byte, error) {
+	err := c.register(it, rdma.AccessRemoteRead, keys, func(s rdma.Segment) {
+		b = appendSegment(xdr.AppendUint32(xdr.AppendUint32(b, 1), it.Pos), s)
+	})
+	return b, err
+}
+
+func (c *Client) appendWrite(b []byte, it *Item, keys *keyring) ([]byte, error) {
+	b = xdr.AppendUint32(b, 1)
+	at, n := len(b), uint32(0)
+	b = xdr.AppendUint32(b, 0)
+	err := c.register(*it, rdma.AccessLocalWrite|rdma.AccessRemoteWrite, keys, func(s rdma.Segment) {
+		b = appendSegment(b, s)
+		n++
+	})
+	xdr.PutUint32(b, at, n)
+	return b, err
+}
+
+// register makes an item reachable, and names it segment by segment.
+func (c *Client) register(it Item, access rdma.Access, keys *keyring, add func(rdma.Segment)) error {
+	mem := it.Buf.Bytes()[it.Off : it.Off+it.Len]
+	for len(mem) > 0 {
+		n := len(mem)
+		if c.cfg.SegmentSize > 0 {
+			n = min(n, c.cfg.SegmentSize)
+		}
+		mr, err := c.mem.PD().RegMR(mem[:n:n], access)
+		if err != nil {
+			return err
+		}
+		*keys = append(*keys, mr)
+		add(rdma.Segment{Addr: mr.Addr(), Length: uint32(n), RKey: mr.RKey()})
+		mem = mem[n:]
+	}
+	return nil
+}
