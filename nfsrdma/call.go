@@ -27,7 +27,7 @@ type call struct {
 	limits  []int
 	fetched bool         // the Read chunks are here
 	pending atomic.Int32 // pulls outstanding, plus one while they are being started
-	readErr atomic.Pointer[error]
+	failed  atomic.Bool  // one of them has failed, and ended the connection
 
 	rpc rpc.Call
 	rep rpc.Reply
@@ -47,7 +47,7 @@ func (k *call) reset() {
 	clear(k.chunks)
 	k.recv, k.reply, k.own, k.inline = nil, nil, nil, nil
 	k.chunks, k.outOff, k.fetched = k.chunks[:0], 0, false
-	k.readErr.Store(nil)
+	k.failed.Store(false)
 }
 
 // drop ends a call that gets no reply.
@@ -118,7 +118,7 @@ func (k *call) fetch() {
 // Completed implements rdma.Completion for the pulls of the chunks.
 func (k *call) Completed(err error) {
 	if err != nil {
-		k.readErr.CompareAndSwap(nil, &err)
+		k.failed.Store(true)
 	}
 	if k.pending.Add(-1) == 0 {
 		k.c.srv.workers.Submit(k)
@@ -144,8 +144,8 @@ func (k *call) Run() {
 		k.fetch()
 		return
 	}
-	if k.readErr.Load() != nil {
-		k.drop() // a READ that failed has ended the connection
+	if k.failed.Load() {
+		k.drop()
 		return
 	}
 	k.serve()
