@@ -80,8 +80,10 @@ func (c *Call) PayloadLimit(i, head int) int {
 
 // Handler executes calls. [Server] is the one; transports ask for this much.
 type Handler interface {
-	// Serve executes the call that c.Message holds and writes the whole reply
-	// message to r. When it returns false there is no reply to be sent (RFC 5531 9: a call that is not one);
-	// the transport still owns c and r. It blocks as long as the call takes.
+	// Serve executes the call that c.Message holds and appends the whole reply
+	// message to r. When it returns false there is no reply to be sent (RFC 5531 9: a call that is not one, or
+	// a duplicate of one that will be answered); the transport still owns c and r. It blocks as long as the call takes.
+	// ctx is the server's, not the connection's: a call once begun is finished, because the client may
+	// ask for its reply on another connection. What is of no use without the connection watches c.Conn.Done.
 	Serve(ctx context.Context, c *Call, r *Reply) bool
 }

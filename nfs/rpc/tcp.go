@@ -1,0 +1,236 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fileserver/internal/slab"
+)
+
+// Defaults of TCPConfig.
+const (
+	DefaultMaxMessage   = 4<<20 + 64<<10
+	DefaultMaxCalls     = 128
+	DefaultMaxConns     = 4096
+	DefaultReadTimeout  = 30 * time.Second
+	DefaultWriteTimeout = 30 * time.Second
+)
+
+// Errors of a TCPServer.
+var (
+	ErrServerClosed = errors.New("rpc: server is closed")
+	ErrTooManyConns = errors.New("rpc: too many connections")
+)
+
+var lastConnID atomic.Uint64
+
+// NextConnID returns an ID for a [Conn], unique in the process.
+func NextConnID() uint64 { return lastConnID.Add(1) }
+
+// TCPConfig configures a [TCPServer].
+type TCPConfig struct {
+	Handler  Handler
+	Buffers  *slab.Pool   // for large messages and, through [Call], for results
+	Logger   *slog.Logger // nil: nothing is logged
+	Observer ConnObserver // nil: nobody
+
+	MaxMessage   int           // longest message accepted, and longest reply [Limits] allow, bytes; 0: DefaultMaxMessage
+	MaxCalls     int           // calls in execution per connection; then nothing more is read; 0: DefaultMaxCalls
+	MaxConns     int           // connections; 0: DefaultMaxConns
+	IdleTimeout  time.Duration // ends a connection that sends no call; 0: never
+	ReadTimeout  time.Duration // for a message that has begun, beside what its length earns; 0: DefaultReadTimeout
+	WriteTimeout time.Duration // for about a megabyte of replies; 0: DefaultWriteTimeout
+}
+
+// ConnObserver is told of connections, for metrics. Its methods must not block.
+type ConnObserver interface {
+	// Opened is called before the first call, and Closed after the last reply; err is nil if the client ended the connection between two messages.
+	Opened(c *Conn)
+	Closed(c *Conn, err error)
+	// Received and Sent count bytes, record marks included.
+	Received(c *Conn, n int)
+	Sent(c *Conn, n int)
+}
+
+type noConnObserver struct{}
+
+func (noConnObserver) Opened(*Conn)        {}
+func (noConnObserver) Closed(*Conn, error) {}
+func (noConnObserver) Received(*Conn, int) {}
+func (noConnObserver) Sent(*Conn, int)     {}
+
+// TCPServer is the TCP transport (RFC 5531 11): it hands the messages of its connections to a [Handler].
+//
+// Lock order: TCPServer.mu before tcpConn.mu; Workers.mu is a leaf.
+type TCPServer struct {
+	cfg     TCPConfig
+	workers Workers
+	calls   sync.Pool // of *tcpCall
+
+	mu        sync.Mutex
+	conns     map[*tcpConn]struct{}
+	listeners map[net.Listener]struct{}
+	closed    bool
+	wg        sync.WaitGroup // of connections
+}
+
+// NewTCPServer makes a transport without connections.
+func NewTCPServer(cfg TCPConfig) *TCPServer {
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&cfg.MaxMessage, DefaultMaxMessage)
+	cfg.MaxMessage = min(cfg.MaxMessage, slab.MaxSize)
+	def(&cfg.MaxCalls, DefaultMaxCalls)
+	def(&cfg.MaxConns, DefaultMaxConns)
+	if cfg.ReadTimeout <= 0 {
+		cfg.ReadTimeout = DefaultReadTimeout
+	}
+	if cfg.WriteTimeout <= 0 {
+		cfg.WriteTimeout = DefaultWriteTimeout
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Observer == nil {
+		cfg.Observer = noConnObserver{}
+	}
+	return &TCPServer{cfg: cfg, conns: make(map[*tcpConn]struct{}), listeners: make(map[net.Listener]struct{})}
+}
+
+// Serve accepts connections until l is closed, the server is shut down
+// ([ErrServerClosed]) or ctx ends, and closes l. Connections outlive it, unless ctx ends.
+func (s *TCPServer) Serve(ctx context.Context, l net.Listener) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		l.Close()
+		return ErrServerClosed
+	}
+	s.listeners[l] = struct{}{}
+	s.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer func() {
+		stop()
+		l.Close()
+		s.mu.Lock()
+		delete(s.listeners, l)
+		s.mu.Unlock()
+	}()
+	var delay time.Duration
+	for {
+		nc, err := l.Accept()
+		if err == nil {
+			delay = 0
+			go s.ServeConn(ctx, nc)
+			continue
+		}
+		if s.isClosed() {
+			return ErrServerClosed
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		// Out of descriptors, or the connection is gone already: neither ends the listener.
+		delay = min(max(5*time.Millisecond, 2*delay), time.Second)
+		s.cfg.Logger.Warn("cannot accept a connection", "listener", l.Addr().String(), "error", err, "retry", delay)
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (s *TCPServer) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// ServeConn serves one connection and returns when it has ended and all its calls are done. It
+// closes nc. The error is why the connection ended; nil if the client ended it, or a shutdown.
+// Replies with payloads are written by writev(2) if nc is a *net.TCPConn or embeds one.
+func (s *TCPServer) ServeConn(ctx context.Context, nc net.Conn) error {
+	c := newTCPConn(s, ctx, nc)
+	s.mu.Lock()
+	switch {
+	case s.closed:
+		s.mu.Unlock()
+		nc.Close()
+		return ErrServerClosed
+	case len(s.conns) >= s.cfg.MaxConns:
+		s.mu.Unlock()
+		nc.Close()
+		s.cfg.Logger.Warn("connection refused", "remote", nc.RemoteAddr().String(), "error", ErrTooManyConns, "limit", s.cfg.MaxConns)
+		return ErrTooManyConns
+	}
+	s.conns[c] = struct{}{}
+	s.wg.Add(1)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.conns, c)
+		s.mu.Unlock()
+		s.wg.Done()
+	}()
+	return c.serve()
+}
+
+// Shutdown ends the server gracefully: listeners are closed, nothing more is read, what is running is
+// finished and answered, then the connections are closed. When ctx ends first, they are
+// closed as they are, and its error is returned once the calls are done.
+func (s *TCPServer) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	for l := range s.listeners {
+		l.Close()
+	}
+	for c := range s.conns {
+		c.stopReading()
+	}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		s.wg.Wait()
+		s.workers.Close()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	for c := range s.conns {
+		c.abort(ErrServerClosed)
+	}
+	s.mu.Unlock()
+	<-done
+	return fmt.Errorf("rpc: connections did not drain: %w", context.Cause(ctx))
+}
+
+// Close ends the server at once. It returns when all calls are done.
+func (s *TCPServer) Close() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.Shutdown(ctx)
+	return nil
+}
+
+// Conns is the number of connections.
+func (s *TCPServer) Conns() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
