@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fileserver/internal/slab"
+	"fileserver/internal/workers"
 )
 
 // Defaults of TCPConfig.
@@ -67,10 +68,10 @@ func (noConnObserver) Sent(*Conn, int)     {}
 
 // TCPServer is the TCP transport (RFC 5531 11): it hands the messages of its connections to a [Handler].
 //
-// Lock order: TCPServer.mu before tcpConn.mu; Workers.mu is a leaf.
+// Lock order: TCPServer.mu before tcpConn.mu.
 type TCPServer struct {
 	cfg     TCPConfig
-	workers Workers
+	workers workers.Pool
 	calls   sync.Pool // of *tcpCall
 
 	mu        sync.Mutex

@@ -122,7 +122,7 @@ func (c *tcpConn) read() error {
 			return err
 		}
 		t.begin(c)
-		c.srv.workers.Go(t)
+		c.srv.workers.Submit(t)
 	}
 }
 
@@ -193,7 +193,7 @@ func (t *tcpCall) begin(c *tcpConn) {
 	t.reply.Head = t.head[:recordMarked]
 }
 
-// Run implements Task: it executes the call and sends the reply.
+// Run implements workers.Task: it executes the call and sends the reply.
 func (t *tcpCall) Run() {
 	c := t.conn
 	ok := c.srv.cfg.Handler.Serve(c.ctx, &t.call, &t.reply)
