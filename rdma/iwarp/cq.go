@@ -1,0 +1,142 @@
+package iwarp
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"fileserver/rdma"
+)
+
+// completionQueue implements rdma.CQ: a ring that grows, so that a consumer that
+// polls late loses nothing.
+type completionQueue struct {
+	count atomic.Int32 // completions queued, so that an empty poll takes no lock
+
+	mu      sync.Mutex
+	ring    []rdma.WC
+	head    int
+	waiting bool
+	closed  bool
+	users   int
+	wake    chan struct{}
+}
+
+func newCQ(depth int) *completionQueue {
+	return &completionQueue{ring: make([]rdma.WC, min(max(depth, 1), 64)), wake: make(chan struct{}, 1)}
+}
+
+// push queues completions, in order.
+func (q *completionQueue) push(wc ...rdma.WC) {
+	q.mu.Lock()
+	n := int(q.count.Load())
+	if n+len(wc) > len(q.ring) {
+		q.grow(n + len(wc))
+	}
+	for i := range wc {
+		j := q.head + n + i
+		if j >= len(q.ring) {
+			j -= len(q.ring)
+		}
+		q.ring[j] = wc[i]
+	}
+	q.count.Store(int32(n + len(wc)))
+	q.signal()
+	q.mu.Unlock()
+}
+
+// signal wakes the waiter. Called with mu held.
+func (q *completionQueue) signal() {
+	if q.waiting {
+		q.waiting = false
+		select {
+		case q.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (q *completionQueue) grow(need int) {
+	ring := make([]rdma.WC, max(need, 2*len(q.ring)))
+	n := copy(ring, q.ring[q.head:])
+	copy(ring[n:], q.ring[:q.head])
+	q.ring, q.head = ring, 0
+}
+
+// Poll implements rdma.CQ.
+func (q *completionQueue) Poll(wc []rdma.WC) int {
+	if q.count.Load() == 0 {
+		return 0
+	}
+	q.mu.Lock()
+	count := int(q.count.Load())
+	n := min(count, len(wc))
+	for i := range n {
+		wc[i] = q.ring[q.head]
+		if q.head++; q.head == len(q.ring) {
+			q.head = 0
+		}
+	}
+	q.count.Store(int32(count - n))
+	q.mu.Unlock()
+	return n
+}
+
+// Wait implements rdma.CQ.
+func (q *completionQueue) Wait(ctx context.Context) error {
+	q.mu.Lock()
+	switch {
+	case q.count.Load() > 0:
+		q.mu.Unlock()
+		return nil
+	case q.closed:
+		q.mu.Unlock()
+		return rdma.ErrClosed
+	}
+	q.waiting = true
+	q.mu.Unlock()
+	select {
+	case <-q.wake:
+	case <-ctx.Done():
+		q.mu.Lock()
+		q.waiting = false
+		select {
+		case <-q.wake: // signalled in the meantime
+		default:
+		}
+		n := q.count.Load()
+		q.mu.Unlock()
+		if n > 0 {
+			return nil
+		}
+		return context.Cause(ctx)
+	}
+	if q.count.Load() > 0 {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return rdma.ErrClosed
+	}
+	return nil
+}
+
+// Close implements rdma.CQ.
+func (q *completionQueue) Close() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.users > 0 {
+		return fmt.Errorf("%w: %d queues complete into the completion queue", rdma.ErrBusy, q.users)
+	}
+	q.closed = true
+	q.signal()
+	return nil
+}
+
+func (q *completionQueue) use(n int) {
+	q.mu.Lock()
+	q.users += n
+	q.mu.Unlock()
+}
