@@ -1,0 +1,194 @@
+package posix
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"fileserver/vfs"
+)
+
+const cacheShards = 16
+
+// cache finds the node of an identity. Nodes nobody refers to stay in it, least
+// recently released first, until there are more than limit per shard.
+type cache struct {
+	shards [cacheShards]shard
+	limit  int // unreferenced nodes per shard
+}
+
+// shard is a part of the cache. Its lock is taken with no other held, and
+// nothing is locked or closed under it.
+type shard struct {
+	mu     sync.Mutex
+	nodes  map[identity]*node
+	idle   node // head of the list of unreferenced nodes; next is the oldest
+	n      int  // length of idle
+	closed bool
+}
+
+func (c *cache) init(limit int) {
+	c.limit = max(limit/cacheShards, 1)
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.nodes = make(map[identity]*node)
+		s.idle.next, s.idle.prev = &s.idle, &s.idle
+	}
+}
+
+func (s *shard) unlink(n *node) {
+	n.prev.next, n.next.prev = n.next, n.prev
+	n.prev, n.next = nil, nil
+	s.n--
+}
+
+func (s *shard) push(n *node) {
+	n.prev, n.next = s.idle.prev, &s.idle
+	n.prev.next, s.idle.prev = n, n
+	s.n++
+}
+
+// ref takes a reference; the caller holds s.mu.
+func (s *shard) ref(n *node) *node {
+	if n.refs == 0 {
+		s.unlink(n)
+	}
+	n.refs++
+	return n
+}
+
+// get returns the cached node of an identity with a reference, or nil.
+func (c *cache) get(id *identity) *node {
+	s := &c.shards[id.shard()]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.nodes[*id]; n != nil {
+		return s.ref(n)
+	}
+	return nil
+}
+
+// put adds a node with one reference, or returns the one that is there already; the caller closes its own then.
+func (c *cache) put(n *node) *node {
+	s := &c.shards[n.id.shard()]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.nodes[n.id]; old != nil {
+		return s.ref(old)
+	}
+	n.refs = 1
+	s.nodes[n.id] = n
+	return n
+}
+
+// hold takes one more reference to a node the caller has one to.
+func (c *cache) hold(n *node) {
+	s := &c.shards[n.id.shard()]
+	s.mu.Lock()
+	n.refs++
+	s.mu.Unlock()
+}
+
+// release gives a reference back, and destroys what the cache has no room for.
+func (c *cache) release(n *node) {
+	s := &c.shards[n.id.shard()]
+	var dead *node
+	s.mu.Lock()
+	n.refs--
+	switch {
+	case n.refs > 0:
+	case n.refs < 0:
+		s.mu.Unlock()
+		panic("posix: node released twice")
+	case s.closed || n.gone.Load():
+		delete(s.nodes, n.id)
+		dead = n
+	default:
+		s.push(n)
+		if s.n > c.limit {
+			dead = s.idle.next
+			s.unlink(dead)
+			delete(s.nodes, dead.id)
+		}
+	}
+	s.mu.Unlock()
+	if dead != nil {
+		dead.destroy()
+	}
+}
+
+// shrink destroys up to want unreferenced nodes; it returns how many.
+func (c *cache) shrink(want int) (done int) {
+	for i := range c.shards {
+		for s := &c.shards[i]; done < want; done++ {
+			s.mu.Lock()
+			n := s.idle.next
+			if n == &s.idle {
+				s.mu.Unlock()
+				break
+			}
+			s.unlink(n)
+			delete(s.nodes, n.id)
+			s.mu.Unlock()
+			n.destroy()
+		}
+	}
+	return done
+}
+
+// close makes every node end at its last release.
+func (c *cache) close() {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
+	}
+	c.shrink(int(^uint(0) >> 1))
+}
+
+// node is an object of the file system.
+type node struct {
+	fs   *FS
+	id   identity
+	h    vfs.Handle
+	kind vfs.Kind
+	fd   int // O_PATH
+
+	// Of the shard.
+	refs       int
+	prev, next *node
+
+	gone    atomic.Bool   // it has no name any more
+	setID   atomic.Bool   // a write must clear set-id bits
+	dirty   atomic.Bool   // written and not made stable yet
+	changes atomic.Uint64 // changes made through us, counted when done
+	opens   atomic.Int32  // Files
+	below   atomic.Uint32 // tick at which a directory was last seen beneath the root
+
+	change changeState
+	sync   syncState
+	rights rightsState
+	data   dataState
+	attrs  sync.Mutex            // serializes SetAttr
+	hint   atomic.Pointer[place] // where the table has it
+}
+
+// destroy closes what the node holds. Nobody else knows it any more.
+func (n *node) destroy() {
+	n.closeData()
+	_ = unix.Close(n.fd)
+	if n.fs.live.Add(-1) == 0 { // only after FS.Close: the root has a reference until then
+		n.fs.closeFDs()
+	}
+}
+
+// Handle implements [vfs.Node].
+func (n *node) Handle() vfs.Handle { return n.h }
+
+// Kind implements [vfs.Node].
+func (n *node) Kind() vfs.Kind { return n.kind }
+
+// Release implements [vfs.Node].
+func (n *node) Release() { n.fs.cache.release(n) }

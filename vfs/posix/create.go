@@ -1,0 +1,259 @@
+package posix
+
+import (
+	"context"
+
+	"golang.org/x/sys/unix"
+
+	"fileserver/vfs"
+)
+
+// defaultMode is that of objects made without one: for their owner only.
+const (
+	defaultFileMode = 0o600
+	defaultDirMode  = 0o700
+)
+
+func modeOf(s *vfs.SetAttr, otherwise uint32) uint32 {
+	if s != nil && s.Mask&vfs.AttrMode != 0 {
+		return s.Mode & 0o7777
+	}
+	return otherwise
+}
+
+// newName checks what all calls that make a name must.
+func (n *node) newName(c *vfs.Cred, name string) error {
+	if err := n.directory(); err != nil {
+		return err
+	}
+	if err := checkName(name); err != nil {
+		return err
+	}
+	return n.mayChangeNames(c)
+}
+
+// exists is what making a name fails with if it is there already, although c may not make any.
+func (n *node) exists(name string, err error) error {
+	if err != vfs.ErrAccess {
+		return err
+	}
+	var b cname
+	var st unix.Statx_t
+	b.set(name)
+	if statxAt(n.fd, &b, unix.STATX_TYPE, &st) == 0 {
+		return vfs.ErrExist
+	}
+	return err
+}
+
+// Create implements [vfs.Node].
+func (n *node) Create(_ context.Context, c *vfs.Cred, name string, excl bool, s *vfs.SetAttr) (vfs.Node, bool, error) {
+	if err := n.directory(); err != nil {
+		return nil, false, err
+	}
+	if err := checkName(name); err != nil {
+		return nil, false, err
+	}
+	for try := 0; ; try++ {
+		in, err := n.createNew(c, name, s)
+		if err == nil {
+			return in, true, nil
+		}
+		if err != vfs.ErrExist || excl {
+			return nil, false, err
+		}
+		if err := n.require(c, mayExec); err != nil {
+			return nil, false, err
+		}
+		in, err = n.child(name)
+		if err == nil {
+			return in, false, nil
+		}
+		if err != vfs.ErrNotFound || try > 16 { // it was removed in between: make it after all
+			return nil, false, err
+		}
+	}
+}
+
+func (n *node) createNew(c *vfs.Cred, name string, s *vfs.SetAttr) (*node, error) {
+	if err := n.mayChangeNames(c); err != nil {
+		return nil, n.exists(name, err)
+	}
+	var b cname
+	b.set(name)
+	fd, err := n.fs.retryFDs(func() (int, error) {
+		t, err := n.fs.assume(c)
+		if err != nil {
+			return -1, err
+		}
+		defer t.restore()
+		how := unix.OpenHow{
+			Flags:   unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC,
+			Mode:    uint64(modeOf(s, defaultFileMode)),
+			Resolve: beneath,
+		}
+		fd, e := openat2(n.fd, &b, &how)
+		return fd, status(e)
+	})
+	if err != nil {
+		return nil, n.orStale(err)
+	}
+	n.changed()
+	// The node's own descriptor is made of the file that was created, not of the name, which may be another's by now.
+	b.setInt(0, fd)
+	path, err := n.fs.retryFDs(func() (int, error) {
+		p, e := openat(n.fs.proc, &b, unix.O_PATH|unix.O_CLOEXEC)
+		return p, status(e)
+	})
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	in, err := n.fs.adopt(path)
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	// Whoever may create a file may write it, even if its mode then forbids that.
+	in.keep(slotRW, fd)
+	n.fs.loc.note(in, &n.id, name)
+	return in, n.finish(c, in, name, s, vfs.AttrMode)
+}
+
+// finish gives a new object the attributes it was not made with, and removes it if that fails.
+func (n *node) finish(c *vfs.Cred, in *node, name string, s *vfs.SetAttr, made vfs.AttrMask) error {
+	if s == nil {
+		return nil
+	}
+	rest := *s
+	rest.Mask &^= made
+	rest.GuardCtime = nil
+	if rest.Mask == 0 && !rest.AtimeNow && !rest.MtimeNow {
+		return nil
+	}
+	err := in.setAttr(c, &rest)
+	if err != nil {
+		n.undo(in, name)
+		in.Release()
+	}
+	return err
+}
+
+// undo removes a name if it still is that of the object.
+func (n *node) undo(in *node, name string) {
+	if now, err := n.child(name); err == nil {
+		if now == in {
+			flags := 0
+			if in.kind == vfs.KindDirectory {
+				flags = unix.AT_REMOVEDIR
+			}
+			_ = unix.Unlinkat(n.fd, name, flags)
+			n.changed()
+			in.refresh()
+		}
+		now.Release()
+	}
+}
+
+// make runs the call that makes a name as c, and opens what it made.
+func (n *node) make(c *vfs.Cred, name string, call func() error) (*node, error) {
+	if err := n.newName(c, name); err != nil {
+		return nil, n.exists(name, err)
+	}
+	err := n.as(c, call)
+	if err != nil {
+		return nil, n.orStale(err)
+	}
+	n.changed()
+	return n.child(name)
+}
+
+// as makes a call as c.
+func (n *node) as(c *vfs.Cred, call func() error) error {
+	t, err := n.fs.assume(c)
+	if err != nil {
+		return err
+	}
+	defer t.restore()
+	return statusOf(again(call))
+}
+
+// Mkdir implements [vfs.Node].
+func (n *node) Mkdir(_ context.Context, c *vfs.Cred, name string, s *vfs.SetAttr) (vfs.Node, error) {
+	mode := modeOf(s, defaultDirMode)
+	in, err := n.make(c, name, func() error { return unix.Mkdirat(n.fd, name, mode) })
+	if err != nil {
+		return nil, err
+	}
+	made := vfs.AttrMode
+	if mode&(unix.S_ISUID|unix.S_ISGID) != 0 {
+		made = 0 // mkdir(2) ignores these
+	}
+	if err := n.finish(c, in, name, s, made); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// Symlink implements [vfs.Node].
+func (n *node) Symlink(_ context.Context, c *vfs.Cred, name, target string, s *vfs.SetAttr) (vfs.Node, error) {
+	if target == "" {
+		return nil, vfs.ErrInvalid
+	}
+	in, err := n.make(c, name, func() error { return unix.Symlinkat(target, n.fd, name) })
+	if err != nil {
+		return nil, err
+	}
+	// Links have no mode of their own, nor a size to set.
+	if err := n.finish(c, in, name, s, vfs.AttrMode|vfs.AttrSize); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// Mknod implements [vfs.Node].
+func (n *node) Mknod(_ context.Context, c *vfs.Cred, name string, kind vfs.Kind, dev vfs.Dev, s *vfs.SetAttr) (vfs.Node, error) {
+	mode := modeOf(s, defaultFileMode)
+	number := 0
+	switch kind {
+	case vfs.KindFIFO:
+		mode |= unix.S_IFIFO
+	case vfs.KindSocket:
+		mode |= unix.S_IFSOCK
+	case vfs.KindBlock, vfs.KindChar:
+		mode |= unix.S_IFCHR
+		if kind == vfs.KindBlock {
+			mode = mode&^unix.S_IFMT | unix.S_IFBLK
+		}
+		if c.UID != 0 {
+			return nil, vfs.ErrPerm
+		}
+		number = int(unix.Mkdev(dev.Major, dev.Minor))
+	default:
+		return nil, vfs.ErrWrongType
+	}
+	in, err := n.make(c, name, func() error { return unix.Mknodat(n.fd, name, mode, number) })
+	if err != nil {
+		return nil, err
+	}
+	if err := n.finish(c, in, name, s, vfs.AttrMode|vfs.AttrSize); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// Readlink implements [vfs.Node].
+func (n *node) Readlink(context.Context, *vfs.Cred) (string, error) {
+	if n.fs.closed.Load() {
+		return "", vfs.ErrIO
+	}
+	if n.kind != vfs.KindSymlink {
+		return "", vfs.ErrWrongType
+	}
+	var buf [unix.PathMax]byte
+	l, err := unix.Readlinkat(n.fd, "", buf[:])
+	if err != nil {
+		return "", statusOf(err)
+	}
+	return string(buf[:l]), nil
+}

@@ -1,0 +1,253 @@
+package posix
+
+import (
+	"context"
+	"math"
+
+	"golang.org/x/sys/unix"
+
+	"fileserver/vfs"
+)
+
+// file is a regular file opened. Files of a node are used again after Close.
+type file struct {
+	n     *node
+	h     *openFD
+	c     vfs.Cred // without groups: it only decides about set-id bits
+	flags vfs.OpenFlags
+	next  *file // of the free list
+}
+
+// Open implements [vfs.Node]. With [vfs.AccessOwnerOverride] a file may also be read by those
+// who may only execute it, as clients do to run it (RFC 1813 4.4).
+func (n *node) Open(_ context.Context, c *vfs.Cred, flags vfs.OpenFlags) (vfs.File, error) {
+	switch n.kind {
+	case vfs.KindRegular:
+	case vfs.KindDirectory:
+		return nil, vfs.ErrIsDir
+	case vfs.KindSymlink:
+		return nil, vfs.ErrSymlink
+	default:
+		return nil, vfs.ErrWrongType
+	}
+	if flags&(vfs.OpenRead|vfs.OpenWrite) == 0 {
+		return nil, vfs.ErrInvalid
+	}
+	if err := n.mayOpen(c, flags); err != nil {
+		return nil, err
+	}
+	d := &n.data
+	d.mu.Lock()
+	h, err := n.acquireLocked(flags&vfs.OpenWrite != 0)
+	if err != nil {
+		d.mu.Unlock()
+		return nil, err
+	}
+	f := d.files
+	if f == nil {
+		f = new(file)
+	} else {
+		d.files = f.next
+	}
+	*f = file{n: n, h: h, c: vfs.Cred{UID: c.UID, GID: c.GID}, flags: flags}
+	d.mu.Unlock()
+	n.opens.Add(1)
+	n.fs.cache.hold(n)
+	return f, nil
+}
+
+func (n *node) mayOpen(c *vfs.Cred, flags vfs.OpenFlags) error {
+	var want uint8
+	if flags&vfs.OpenRead != 0 {
+		want = mayRead
+	}
+	if flags&vfs.OpenWrite != 0 {
+		want |= mayWrite
+	}
+	var st unix.Statx_t
+	ok, err := n.allowed(c, want, &st)
+	if err != nil {
+		return err
+	}
+	if ok == want {
+		return nil
+	}
+	if flags&vfs.AccessOwnerOverride == 0 {
+		return n.fs.denied(want &^ ok)
+	}
+	if c.UID == st.Uid {
+		if want&^ok&mayWrite != 0 && n.fs.readOnly() {
+			return vfs.ErrReadOnly
+		}
+		return nil
+	}
+	if want == mayRead {
+		if ok, err = n.allowed(c, mayExec, &st); err != nil || ok != 0 {
+			return err
+		}
+	}
+	return n.fs.denied(want &^ ok)
+}
+
+// Close implements [vfs.File].
+func (f *file) Close() error {
+	n, d := f.n, &f.n.data
+	d.mu.Lock()
+	f.h.refs--
+	*f = file{n: n, next: d.files}
+	d.files = f
+	d.mu.Unlock()
+	if n.opens.Add(-1) == 0 && n.gone.Load() {
+		n.closeData() // the storage is free now
+	}
+	n.fs.cache.release(n)
+	return nil
+}
+
+// ReadAt implements [vfs.File].
+func (f *file) ReadAt(_ context.Context, p []byte, off int64) (n int, eof bool, err error) {
+	if err := f.check(vfs.OpenRead, off, len(p)); err != nil {
+		if err == vfs.ErrTooBig {
+			return f.readTail(p, off)
+		}
+		return 0, false, err
+	}
+	fd := f.h.fd
+	for n < len(p) {
+		m, err := unix.Pread(fd, p[n:], off+int64(n))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return n, false, statusOf(err)
+		case m == 0:
+			return n, true, nil
+		default:
+			n += m
+		}
+	}
+	// All that was wanted: is that all there is? lseek tells the size for less than statx.
+	size, err := unix.Seek(fd, 0, unix.SEEK_END)
+	if err != nil {
+		return n, false, statusOf(err)
+	}
+	return n, off+int64(n) >= size, nil
+}
+
+// readTail reads where off+len(p) is more than any file has.
+func (f *file) readTail(p []byte, off int64) (int, bool, error) {
+	room := f.n.fs.caps.MaxFileSize - off
+	if room <= 0 {
+		return 0, true, nil
+	}
+	n, _, err := f.ReadAt(context.Background(), p[:room], off)
+	return n, err == nil, err
+}
+
+// check refuses what the File was not opened for, and ranges outside of what can be.
+func (f *file) check(need vfs.OpenFlags, off int64, n int) error {
+	switch {
+	case f.n.fs.closed.Load():
+		return vfs.ErrIO
+	case f.flags&need == 0:
+		return vfs.ErrAccess
+	case off < 0:
+		return vfs.ErrInvalid
+	case int64(n) > math.MaxInt64-off || off+int64(n) > f.n.fs.caps.MaxFileSize:
+		return vfs.ErrTooBig
+	}
+	return nil
+}
+
+// WriteAt implements [vfs.File].
+func (f *file) WriteAt(_ context.Context, p []byte, off int64, s vfs.Stability) (n int, err error) {
+	if err := f.check(vfs.OpenWrite, off, len(p)); err != nil {
+		return 0, err
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if f.n.setID.Load() && f.c.UID != 0 {
+		n, err = f.writeClearing(p, off, s)
+	} else {
+		n, err = f.write(p, off, s)
+	}
+	f.n.changed()
+	if s == vfs.Unstable && !f.n.dirty.Load() {
+		f.n.dirty.Store(true)
+	}
+	return n, err
+}
+
+func (f *file) write(p []byte, off int64, s vfs.Stability) (n int, err error) {
+	flags := 0
+	switch s {
+	case vfs.DataSync:
+		flags = unix.RWF_DSYNC
+	case vfs.FileSync:
+		flags = unix.RWF_SYNC
+	}
+	for n < len(p) {
+		var m int
+		var e error
+		if flags == 0 {
+			m, e = unix.Pwrite(f.h.fd, p[n:], off+int64(n))
+		} else if r, errno := pwritev2(f.h.fd, p[n:], off+int64(n), flags); errno == 0 {
+			m = r
+		} else {
+			e = errno
+		}
+		switch {
+		case e == unix.EINTR:
+		case e != nil:
+			if flags != 0 && e == unix.EIO {
+				f.n.fs.writeFailed(f.n, e)
+			}
+			return n, statusOf(e)
+		case m == 0:
+			return n, vfs.ErrIO
+		default:
+			n += m
+		}
+	}
+	return n, nil
+}
+
+// writeClearing writes so that set-id bits go, as they would if the caller's process wrote.
+func (f *file) writeClearing(p []byte, off int64, s vfs.Stability) (int, error) {
+	t, err := f.n.fs.assume(&f.c)
+	if err != nil {
+		return 0, err
+	}
+	n, err := func() (int, error) {
+		defer t.restore()
+		return f.write(p, off, s)
+	}()
+	var st unix.Statx_t
+	if f.n.statx(statPerm, &st) == nil && f.n.setID.Load() {
+		// The own checks of a server that has CAP_FSETID.
+		mode := uint32(st.Mode&0o7777) &^ unix.S_ISUID
+		if mode&unix.S_IXGRP != 0 {
+			mode &^= unix.S_ISGID
+		}
+		if f.n.chmod(mode) == nil {
+			f.n.setID.Store(false)
+		}
+	}
+	return n, err
+}
+
+// Commit implements [vfs.File]. Concurrent calls for one object share an fdatasync(2); the range is not used.
+func (f *file) Commit(_ context.Context, off, n int64) error {
+	if off < 0 || n < 0 {
+		return vfs.ErrInvalid
+	}
+	if f.n.fs.closed.Load() {
+		return vfs.ErrIO
+	}
+	return f.n.stabilize(f.h.fd, false)
+}
+
+// GetAttr implements [vfs.File].
+func (f *file) GetAttr(_ context.Context, mask vfs.AttrMask) (vfs.Attr, error) {
+	return f.n.getAttr(mask)
+}

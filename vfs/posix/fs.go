@@ -1,0 +1,272 @@
+package posix
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"fileserver/vfs"
+)
+
+// FS is a directory of the local file system, published. It implements [vfs.FS].
+type FS struct {
+	log    *slog.Logger
+	base   base
+	kernel bool // the kernel checks permissions for the caller
+	mount  int  // the root directory, open for reading
+	proc   int  // /proc/self/fd
+	root   *node
+	dev    uint64
+	caps   vfs.Caps
+	sign   *signer
+	loc    locator
+	ids    identifier
+	cache  cache
+
+	// life is held for reading by calls that use mount or proc without having a node.
+	life        sync.RWMutex
+	closed      atomic.Bool
+	live        atomic.Int64 // nodes, which need mount and proc
+	writeErrors atomic.Uint64
+	tick        atomic.Uint32 // of the janitor
+	open        openList
+
+	kick chan struct{} // wakes the janitor
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+var umask sync.Once
+
+// New publishes a directory. It sets the umask of the process to 0: the modes clients ask for are theirs to choose.
+//
+// As root, with CAP_SETUID and CAP_SETGID, permissions are enforced by the kernel for the caller's identity;
+// otherwise (or with OwnChecks) by the rules of POSIX before each call, which is then made as the server's user.
+func New(cfg Config) (*FS, error) {
+	umask.Do(func() { unix.Umask(0) })
+	fs := &FS{log: cfg.Log, mount: -1, proc: -1, stop: make(chan struct{}), kick: make(chan struct{}, 1)}
+	if fs.log == nil {
+		fs.log = slog.New(slog.DiscardHandler)
+	}
+	if err := fs.init(&cfg); err != nil {
+		fs.closeFDs()
+		return nil, err
+	}
+	fs.done.Add(1)
+	go fs.janitor()
+	return fs, nil
+}
+
+func (fs *FS) init(cfg *Config) (err error) {
+	if fs.base, err = ownIdentity(); err != nil {
+		return err
+	}
+	fs.kernel = !cfg.OwnChecks && fs.base.trial()
+	if fs.mount, err = unix.Open(cfg.Root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		return fmt.Errorf("posix: root directory %s: %w", cfg.Root, err)
+	}
+	if fs.proc, err = unix.Open(procFD, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		return fmt.Errorf("posix: %s is needed to open objects: %w", procFD, err)
+	}
+	var dot cname
+	dot.set(".")
+	fd, e := openat2(fs.mount, &dot, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC})
+	if e != 0 {
+		return fmt.Errorf("posix: openat2 of %s (Linux 5.8 or later is needed): %w", cfg.Root, e)
+	}
+	var st unix.Statx_t
+	if e := statxFD(fd, statAll, &st); e != 0 {
+		_ = unix.Close(fd)
+		return fmt.Errorf("posix: statx of %s: %w", cfg.Root, e)
+	}
+	fs.dev = devOf(&st)
+	limit := cfg.maxFDs()
+	fs.cache.init(limit * 3 / 4)
+	fs.open.limit = limit / 4
+	if err := fs.initHandles(cfg, fd, &st); err != nil {
+		_ = unix.Close(fd)
+		return err
+	}
+	return nil
+}
+
+// initHandles decides how objects are identified and found, and makes the root's node of fd.
+func (fs *FS) initHandles(cfg *Config, fd int, st *unix.Statx_t) error {
+	var sfs unix.Statfs_t
+	if err := again(func() error { return unix.Fstatfs(fs.mount, &sfs) }); err != nil {
+		return fmt.Errorf("posix: statfs of %s: %w", cfg.Root, err)
+	}
+	if err := fs.chooseIdentity(cfg.Handles, fd, sfs.Type); err != nil {
+		return fmt.Errorf("posix: %s: %w", cfg.Root, err)
+	}
+	id, err := fs.ids.identify(fd, st)
+	if err != nil {
+		return fmt.Errorf("posix: identity of %s: %w", cfg.Root, err)
+	}
+	where := fs.whereabouts(&sfs, st)
+	sum := sha256.Sum256(append(where, id.bytes()...))
+	key, err := cfg.shareKey(sum[:])
+	if err != nil {
+		return err
+	}
+	fs.sign = newSigner(key)
+	fs.live.Add(1)
+	fs.root = fs.cache.put(&node{fs: fs, id: id, h: fs.sign.sign(&id), kind: vfs.KindDirectory, fd: fd})
+	fs.caps = capsOf(fs.mount, &sfs)
+	copy(fs.caps.FSID[:], sum[:])
+	if err := fs.openLocator(cfg, sum[:8]); err != nil {
+		fs.root = nil
+		return fmt.Errorf("posix: %w", err)
+	}
+	fs.log.Info("directory published", "root", cfg.Root, "kernel_permissions", fs.kernel, "native_handles", fs.ids.native)
+	return nil
+}
+
+// whereabouts identifies the file system, the same after a restart.
+func (fs *FS) whereabouts(sfs *unix.Statfs_t, st *unix.Statx_t) []byte {
+	if u, ok := getFSUUID(fs.mount); ok {
+		return append([]byte("uuid"), u[:]...)
+	}
+	b := binary.BigEndian.AppendUint64([]byte("fsid"), uint64(sfs.Type))
+	if v := sfs.Fsid.Val; v != [2]int32{} {
+		b = binary.BigEndian.AppendUint32(b, uint32(v[0]))
+		return binary.BigEndian.AppendUint32(b, uint32(v[1]))
+	}
+	return binary.BigEndian.AppendUint64(b, devOf(st))
+}
+
+func devOf(st *unix.Statx_t) uint64 { return uint64(st.Dev_major)<<32 | uint64(st.Dev_minor) }
+
+func (c *Config) maxFDs() int {
+	if c.MaxFDs > 0 {
+		return max(c.MaxFDs, 64)
+	}
+	var r unix.Rlimit // the soft limit: package os has raised it to the hard one
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil {
+		r.Cur = 1024
+	}
+	return int(max(min(r.Cur/4, 65536), 64))
+}
+
+// enter begins a call that has no node; the caller ends it with life.RUnlock.
+func (fs *FS) enter() error {
+	fs.life.RLock()
+	if fs.closed.Load() {
+		fs.life.RUnlock()
+		return vfs.ErrIO
+	}
+	return nil
+}
+
+// Root implements [vfs.FS].
+func (fs *FS) Root(context.Context) (vfs.Node, error) {
+	if err := fs.enter(); err != nil {
+		return nil, err
+	}
+	defer fs.life.RUnlock()
+	fs.cache.hold(fs.root)
+	return fs.root, nil
+}
+
+// Caps implements [vfs.FS].
+func (fs *FS) Caps() vfs.Caps { return fs.caps }
+
+// KernelPermissions tells whether the kernel enforces permissions for the caller's identity. If not, [FS] does, and
+// every object belongs to the user the server runs as.
+func (fs *FS) KernelPermissions() bool { return fs.kernel }
+
+// NativeHandles tells whether handles are the kernel's (HandleNative).
+func (fs *FS) NativeHandles() bool { return fs.ids.native }
+
+// WriteErrors counts the failures to make written data stable, however they came to light. After
+// each, data that was written but not committed may be lost: a server changes its write
+// verifier (RFC 1813 3.3.7) when the number has changed.
+func (fs *FS) WriteErrors() uint64 { return fs.writeErrors.Load() }
+
+// StatFS implements [vfs.FS].
+func (fs *FS) StatFS(_ context.Context, c *vfs.Cred) (vfs.StatFS, error) {
+	if err := fs.enter(); err != nil {
+		return vfs.StatFS{}, err
+	}
+	defer fs.life.RUnlock()
+	var s unix.Statfs_t
+	if err := again(func() error { return unix.Fstatfs(fs.mount, &s) }); err != nil {
+		return vfs.StatFS{}, statusOf(err)
+	}
+	unit := uint64(s.Frsize)
+	if unit == 0 {
+		unit = uint64(s.Bsize)
+	}
+	out := vfs.StatFS{
+		TotalBytes: s.Blocks * unit, FreeBytes: s.Bfree * unit, AvailBytes: s.Bavail * unit,
+		TotalFiles: s.Files, FreeFiles: s.Ffree, AvailFiles: s.Ffree, BlockSize: uint32(s.Bsize),
+	}
+	if c != nil && c.UID == 0 {
+		out.AvailBytes = out.FreeBytes
+	}
+	return out, nil
+}
+
+func (fs *FS) readOnly() bool {
+	var s unix.Statfs_t
+	return unix.Fstatfs(fs.mount, &s) == nil && s.Flags&unix.ST_RDONLY != 0
+}
+
+func capsOf(fd int, s *unix.Statfs_t) vfs.Caps {
+	c := vfs.Caps{
+		MaxName: maxName, MaxLink: 32000, MaxFileSize: 1<<63 - 1, TimeGranularity: 1,
+		ReadOnly: s.Flags&unix.ST_RDONLY != 0,
+	}
+	if s.Namelen > 0 && s.Namelen < maxName {
+		c.MaxName = int(s.Namelen)
+	}
+	switch s.Type {
+	case unix.EXT4_SUPER_MAGIC:
+		c.MaxLink, c.MaxFileSize = 65000, (1<<32-1)*int64(s.Bsize)
+	case unix.XFS_SUPER_MAGIC, unix.TMPFS_MAGIC:
+		c.MaxLink = 1<<31 - 1
+	case unix.BTRFS_SUPER_MAGIC:
+		c.MaxLink = 65535
+	}
+	// Nothing is lost in a crash that would be there without one.
+	c.StableMetadata = s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC
+	if flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS); err == nil {
+		const casefold = 0x40000000
+		c.CaseInsensitive = flags&casefold != 0
+	}
+	return c
+}
+
+// Close implements [vfs.FS]. What is in use ends at its last release.
+func (fs *FS) Close() error {
+	fs.life.Lock()
+	was := fs.closed.Swap(true)
+	fs.life.Unlock()
+	if was {
+		return nil
+	}
+	close(fs.stop)
+	fs.done.Wait()
+	err := fs.loc.close()
+	fs.cache.close()
+	fs.root.Release()
+	return err
+}
+
+// closeFDs closes what all nodes need.
+func (fs *FS) closeFDs() {
+	for _, fd := range []int{fs.mount, fs.proc} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
+var errNoNative = errors.New("file handles of the kernel are not available here")

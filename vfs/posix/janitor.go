@@ -1,0 +1,43 @@
+package posix
+
+import "time"
+
+const (
+	// tickEvery is how often the janitor looks around, and for how long a directory
+	// is believed to be beneath the root.
+	tickEvery = time.Second
+	// idleTicks is after how many ticks without use a descriptor is closed.
+	idleTicks = 10
+	// perTick bounds the nodes the janitor looks at in one tick.
+	perTick = 4096
+)
+
+// janitor closes what has not been used for a while, until the file system is closed.
+func (fs *FS) janitor() {
+	defer fs.done.Done()
+	t := time.NewTicker(tickEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-fs.stop:
+			return
+		case <-fs.kick:
+			fs.open.shrink(fs.open.excess() + fs.open.limit/8)
+		case <-t.C:
+			fs.closeIdle(fs.tick.Add(1) - idleTicks)
+		}
+	}
+}
+
+// closeIdle closes descriptors not used since the tick.
+func (fs *FS) closeIdle(before uint32) {
+	first := fs.open.rotate()
+	for n, i := first, 0; n != nil && i < perTick; i++ {
+		n.data.mu.Lock()
+		n.closeIdle(before, false)
+		n.data.mu.Unlock()
+		if n = fs.open.rotate(); n == first {
+			break
+		}
+	}
+}

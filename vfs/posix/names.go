@@ -1,0 +1,183 @@
+package posix
+
+import (
+	"context"
+
+	"golang.org/x/sys/unix"
+
+	"fileserver/vfs"
+)
+
+// refresh looks whether the object still has a name, after one was removed, and gives its
+// storage back at once if nobody uses it.
+func (n *node) refresh() {
+	n.changed()
+	var st unix.Statx_t
+	if n.statx(unix.STATX_NLINK, &st) != nil || st.Nlink > 0 {
+		return
+	}
+	n.fs.loc.forget(n)
+	if n.opens.Load() == 0 {
+		n.closeData()
+	}
+}
+
+// victim finds the object whose name is about to be removed; nil if there is none.
+func (n *node) victim(name string) (*node, error) {
+	v, err := n.child(name)
+	if err == vfs.ErrNotFound {
+		return nil, nil
+	}
+	return v, err
+}
+
+// Remove implements [vfs.Node].
+func (n *node) Remove(_ context.Context, c *vfs.Cred, name string, dir bool) error {
+	if err := n.newName(c, name); err != nil {
+		return err
+	}
+	if n.fs.kernel { // to tell a name that is not there only those who may know
+		if err := n.require(c, mayExec); err != nil {
+			return err
+		}
+	}
+	v, err := n.child(name)
+	if err != nil {
+		return err
+	}
+	defer v.Release()
+	switch {
+	case dir && v.kind != vfs.KindDirectory:
+		return vfs.ErrNotDir
+	case !dir && v.kind == vfs.KindDirectory:
+		return vfs.ErrIsDir
+	}
+	if err := n.maySticky(c, v); err != nil {
+		return err
+	}
+	flags := 0
+	if dir {
+		flags = unix.AT_REMOVEDIR
+	}
+	err = n.as(c, func() error { return unix.Unlinkat(n.fd, name, flags) })
+	if err == vfs.ErrExist { // POSIX allows EEXIST for a directory that is not empty
+		err = vfs.ErrNotEmpty
+	}
+	if err != nil {
+		return err
+	}
+	n.changed()
+	v.refresh()
+	return nil
+}
+
+// ours is a node of the same file system.
+func (n *node) ours(other vfs.Node) (*node, error) {
+	o, ok := other.(*node)
+	if !ok || o.fs != n.fs {
+		return nil, vfs.ErrXDev
+	}
+	return o, nil
+}
+
+// Link implements [vfs.Node].
+func (n *node) Link(_ context.Context, c *vfs.Cred, name string, target vfs.Node) error {
+	t, err := n.ours(target)
+	if err != nil {
+		return err
+	}
+	if err := n.newName(c, name); err != nil {
+		return n.exists(name, err)
+	}
+	if t.kind == vfs.KindDirectory {
+		return vfs.ErrIsDir
+	}
+	var path cname
+	path.setInt(0, t.fd)
+	// AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH; the link in /proc leads to the object itself, even to a symbolic link.
+	err = n.as(c, func() error { return unix.Linkat(n.fs.proc, path.String(), n.fd, name, unix.AT_SYMLINK_FOLLOW) })
+	if err == vfs.ErrNotFound && t.isGone() {
+		return vfs.ErrStale
+	}
+	if err != nil {
+		return n.orStale(err)
+	}
+	n.changed()
+	t.changed()
+	n.fs.loc.note(t, &n.id, name)
+	return nil
+}
+
+func (n *node) isGone() bool {
+	var st unix.Statx_t
+	return n.statx(unix.STATX_NLINK, &st) == nil && st.Nlink == 0
+}
+
+// Rename implements [vfs.Node].
+func (n *node) Rename(_ context.Context, c *vfs.Cred, from string, toDir vfs.Node, to string) error {
+	d, err := n.ours(toDir)
+	if err != nil {
+		return err
+	}
+	if err := n.newName(c, from); err != nil {
+		return err
+	}
+	if err := d.newName(c, to); err != nil {
+		return err
+	}
+	if n.fs.kernel {
+		if err := n.require(c, mayExec); err != nil {
+			return err
+		}
+		if err := d.require(c, mayExec); err != nil {
+			return err
+		}
+	}
+	moved, err := n.child(from)
+	if err != nil {
+		return err
+	}
+	defer moved.Release()
+	old, err := d.victim(to)
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		defer old.Release()
+	}
+	if err := n.mayMove(c, d, moved, old); err != nil {
+		return err
+	}
+	if err := n.as(c, func() error { return unix.Renameat2(n.fd, from, d.fd, to, 0) }); err != nil {
+		return d.orStale(err)
+	}
+	n.changed()
+	d.changed()
+	moved.changed()
+	if old != nil {
+		old.refresh()
+	}
+	if old != moved { // otherwise both were names of one object, and remain
+		n.fs.loc.note(moved, &d.id, to)
+	}
+	return nil
+}
+
+// mayMove has the rules of rename(2) for the own checks.
+func (n *node) mayMove(c *vfs.Cred, to, moved, old *node) error {
+	if n.fs.kernel {
+		return nil
+	}
+	if err := n.maySticky(c, moved); err != nil {
+		return err
+	}
+	if moved.kind == vfs.KindDirectory && n != to { // its ".." is written
+		if err := moved.require(c, mayWrite); err != nil {
+			return err
+		}
+	}
+	if old == nil {
+		return nil
+	}
+	return to.maySticky(c, old)
+}

@@ -1,0 +1,84 @@
+package posix
+
+import (
+	"golang.org/x/sys/unix"
+
+	"fileserver/vfs"
+)
+
+// What follows are the permission rules of POSIX, for a server that cannot let the kernel check:
+// without the right to take another identity, all it does is done as its own user.
+
+// ownCheck returns which of the wanted permissions the mode gives c.
+func (n *node) ownCheck(c *vfs.Cred, want uint8, st *unix.Statx_t) uint8 {
+	if c.UID == 0 {
+		if want&mayExec != 0 && st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Mode&0o111 == 0 {
+			want &^= mayExec // not even the superuser executes what nobody may
+		}
+		return want
+	}
+	shift := 0
+	switch {
+	case c.UID == st.Uid:
+		shift = 6
+	case c.InGroup(st.Gid):
+		shift = 3
+	}
+	return uint8(st.Mode>>shift) & 7 & want
+}
+
+// mayChangeNames checks that c may add or remove names in a directory. Where the kernel checks it returns nil.
+func (n *node) mayChangeNames(c *vfs.Cred) error {
+	if n.fs.kernel {
+		return nil
+	}
+	return n.require(c, mayWrite|mayExec)
+}
+
+// maySticky checks that c may remove the object of fd from the directory, which may be sticky.
+func (n *node) maySticky(c *vfs.Cred, victim *node) error {
+	if n.fs.kernel || c.UID == 0 {
+		return nil
+	}
+	var st unix.Statx_t
+	if err := n.statx(statPerm, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_ISVTX == 0 || st.Uid == c.UID {
+		return nil
+	}
+	if err := victim.statx(statPerm, &st); err != nil {
+		return err
+	}
+	if st.Uid != c.UID {
+		return vfs.ErrPerm
+	}
+	return nil
+}
+
+// maySet checks that c may change the attributes; st are the present ones. The kernel checks the same
+// again where it can; this is also what keeps a change that would fail half way from beginning.
+func (n *node) maySet(c *vfs.Cred, s *vfs.SetAttr, st *unix.Statx_t) error {
+	if c.UID == 0 {
+		return nil
+	}
+	owner := c.UID == st.Uid
+	if s.Mask&vfs.AttrUID != 0 && (!owner || s.UID != st.Uid) {
+		return vfs.ErrPerm
+	}
+	if s.Mask&vfs.AttrGID != 0 && (!owner || s.GID != st.Gid && !c.InGroup(s.GID)) {
+		return vfs.ErrPerm
+	}
+	if s.Mask&vfs.AttrMode != 0 && !owner {
+		return vfs.ErrPerm
+	}
+	explicit := s.Mask&vfs.AttrAtime != 0 && !s.AtimeNow || s.Mask&vfs.AttrMtime != 0 && !s.MtimeNow
+	if explicit && !owner {
+		return vfs.ErrPerm
+	}
+	write := s.Mask&vfs.AttrSize != 0 || s.Mask&(vfs.AttrAtime|vfs.AttrMtime) != 0
+	if write && !owner {
+		return n.require(c, mayWrite)
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package posix
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"fileserver/vfs"
+)
+
+// Permission bits, as access(2) numbers them.
+const (
+	mayExec  = 1
+	mayWrite = 2
+	mayRead  = 4
+)
+
+// maxVerdicts is how many identities a node remembers the permissions of.
+const maxVerdicts = 4
+
+// rightsState caches what the kernel said about permissions. All of it is forgotten when
+// mode, owner or group change, or the ctime does on an object with an access control list.
+type rightsState struct {
+	mu       sync.Mutex
+	mode     uint16
+	uid, gid uint32
+	ctime    uint64
+	verdicts []verdict
+	turn     int
+}
+
+// verdict is what one identity may do; checked says which bits of allowed are known.
+type verdict struct {
+	c                *vfs.Cred
+	checked, allowed uint8
+}
+
+// sameCred compares what they hold: the caller's Cred is another identity at the next call.
+func sameCred(a, b *vfs.Cred) bool {
+	return a.UID == b.UID && a.GID == b.GID && slices.Equal(a.Groups, b.Groups)
+}
+
+// allowed returns which of the wanted permissions c has, and the attributes it depends on.
+func (n *node) allowed(c *vfs.Cred, want uint8, st *unix.Statx_t) (uint8, error) {
+	if err := n.statx(statPerm, st); err != nil {
+		return 0, err
+	}
+	if !n.fs.kernel {
+		return n.ownCheck(c, want, st), nil
+	}
+	r := &n.rights
+	ctime := ctimeOf(st)
+	r.mu.Lock()
+	if v := r.find(c); v != nil && v.checked&want == want && n.unchanged(st, ctime) {
+		ok := v.allowed & want
+		r.mu.Unlock()
+		return ok, nil
+	}
+	r.mu.Unlock()
+
+	ok, err := n.askKernel(c, want)
+	if err != nil {
+		return 0, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mode != st.Mode || r.uid != st.Uid || r.gid != st.Gid || r.ctime != ctime {
+		r.mode, r.uid, r.gid, r.ctime = st.Mode, st.Uid, st.Gid, ctime
+		clear(r.verdicts)
+		r.verdicts = r.verdicts[:0]
+	}
+	v := r.find(c)
+	switch {
+	case v != nil:
+	case len(r.verdicts) < maxVerdicts:
+		r.verdicts = append(r.verdicts, verdict{c: c.Clone()})
+		v = &r.verdicts[len(r.verdicts)-1]
+	default:
+		r.turn = (r.turn + 1) % maxVerdicts
+		v = &r.verdicts[r.turn]
+		*v = verdict{c: c.Clone()}
+	}
+	v.checked |= want
+	v.allowed = v.allowed&^want | ok
+	return ok, nil
+}
+
+func (r *rightsState) find(c *vfs.Cred) *verdict {
+	for i := range r.verdicts {
+		if sameCred(r.verdicts[i].c, c) {
+			return &r.verdicts[i]
+		}
+	}
+	return nil
+}
+
+// unchanged tells whether the verdicts still hold; the caller holds rights.mu. Every write changes
+// the ctime, so that alone only makes us look whether an access control list has come.
+func (n *node) unchanged(st *unix.Statx_t, ctime uint64) bool {
+	r := &n.rights
+	if r.mode != st.Mode || r.uid != st.Uid || r.gid != st.Gid {
+		return false
+	}
+	if r.ctime == ctime {
+		return true
+	}
+	if n.hasACL() {
+		return false
+	}
+	r.ctime = ctime
+	return true
+}
+
+// hasACL tells whether the object has a POSIX access control list, or may have.
+func (n *node) hasACL() bool {
+	var path, name cname
+	path.setFD(n.fd)
+	name.set("system.posix_acl_access")
+	switch getxattrSize(&path, &name) {
+	case unix.ENODATA, unix.EOPNOTSUPP:
+		return false
+	}
+	return true
+}
+
+// askKernel lets the kernel decide for each bit.
+func (n *node) askKernel(c *vfs.Cred, want uint8) (ok uint8, err error) {
+	t, err := n.fs.assume(c)
+	if err != nil {
+		return 0, err
+	}
+	defer t.restore()
+	for _, bit := range [...]uint8{mayRead, mayWrite, mayExec} {
+		if want&bit == 0 {
+			continue
+		}
+		switch e := faccessFD(n.fd, uint32(bit)); e {
+		case 0:
+			ok |= bit
+		case unix.EACCES, unix.EPERM, unix.EROFS, unix.ETXTBSY:
+		default:
+			return 0, status(e)
+		}
+	}
+	return ok, nil
+}
+
+// require fails with ErrAccess unless c has all the permissions.
+func (n *node) require(c *vfs.Cred, want uint8) error {
+	if n.fs.kernel && c.UID == 0 && n.kind == vfs.KindDirectory {
+		return nil // the superuser passes in directories
+	}
+	var st unix.Statx_t
+	ok, err := n.allowed(c, want, &st)
+	if err == nil && ok != want {
+		err = n.fs.denied(want &^ ok)
+	}
+	return err
+}
+
+// denied is the error for permissions that are missing.
+func (fs *FS) denied(missing uint8) error {
+	if missing&mayWrite != 0 && fs.readOnly() {
+		return vfs.ErrReadOnly
+	}
+	return vfs.ErrAccess
+}
+
+// Access implements [vfs.Node].
+func (n *node) Access(_ context.Context, c *vfs.Cred, want vfs.Access) (vfs.Access, error) {
+	if n.kind == vfs.KindDirectory {
+		want &^= vfs.AccessExecute
+	} else {
+		want &^= vfs.AccessLookup | vfs.AccessDelete
+	}
+	const change = vfs.AccessModify | vfs.AccessExtend | vfs.AccessDelete
+	var bits uint8
+	if want&vfs.AccessRead != 0 {
+		bits |= mayRead
+	}
+	if want&(vfs.AccessLookup|vfs.AccessExecute) != 0 {
+		bits |= mayExec
+	}
+	if want&change != 0 {
+		bits |= mayWrite
+		if n.kind == vfs.KindDirectory {
+			bits |= mayExec // names change only for those who may reach them
+		}
+	}
+	var st unix.Statx_t
+	ok, err := n.allowed(c, bits, &st)
+	if err != nil {
+		return 0, err
+	}
+	var got vfs.Access
+	if ok&mayRead != 0 {
+		got |= vfs.AccessRead
+	}
+	if ok&mayExec != 0 {
+		got |= vfs.AccessLookup | vfs.AccessExecute
+	}
+	if ok&mayWrite != 0 && (n.kind != vfs.KindDirectory || ok&mayExec != 0) {
+		got |= change
+	}
+	return got & want, nil
+}
