@@ -123,8 +123,8 @@ const (
 // Limits bound what clients can make the server hold.
 type Limits struct {
 	Memory      Size `mapstructure:"memory"`      // all data buffers together
-	Connections int  `mapstructure:"connections"` // open at once, all services together
-	InFlight    int  `mapstructure:"in_flight"`   // calls executed or queued per connection; the credits granted on RDMA
+	Connections int  `mapstructure:"connections"` // open at once, on each transport
+	InFlight    int  `mapstructure:"in_flight"`   // calls at once per connection; on RDMA, the credits granted
 }
 
 // Metrics is the listener for Prometheus and health checks.

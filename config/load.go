@@ -188,7 +188,7 @@ var shareIndex = regexp.MustCompile(`^shares\[(\d+)\]`)
 // shareKey writes shares[0] with the share's name.
 func (l *loader) shareKey(key string) string {
 	return shareIndex.ReplaceAllStringFunc(key, func(s string) string {
-		i, _ := strconv.Atoi(strings.Trim(s, "shares[]"))
+		i, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(s, "shares["), "]"))
 		return "shares." + l.names[i]
 	})
 }

@@ -74,8 +74,8 @@ func (c *Config) checkServices(bad *problems) {
 	if n.Grace > time.Hour || n.Grace < n.Lease {
 		bad.add("nfs.grace", "%v is shorter than nfs.lease (%v) or longer than 1h: clients would miss it; write e.g. %v", n.Grace, n.Lease, n.Lease)
 	}
-	if m := c.IWARP.MaxFPDU; m != 0 && (m < 128 || m > 65535) {
-		bad.add("iwarp.max_fpdu", "%d is not between 128 and 65535; write 0 to choose by the peer", m)
+	if m := c.IWARP.MaxFPDU; m != 0 && (m < 128 || m > 65544) {
+		bad.add("iwarp.max_fpdu", "%d is not between 128 and 65544; write 0 to choose by the peer", m)
 	}
 	if m := c.Limits.Memory; m < 64<<20 {
 		bad.add("limits.memory", "%v is less than 64MiB; write e.g. 1GiB", m)

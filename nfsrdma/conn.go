@@ -66,7 +66,7 @@ func newConn(s *Server, id rdma.ID) (*Conn, error) {
 	caps := id.Device().Caps()
 	c.inv = c.peer.invalidate && caps.SendInvalidate
 	c.info = &rpc.Conn{
-		ID: s.nextID.Add(1), Transport: caps.Transport.String(),
+		ID: rpc.NextConnID(), Transport: caps.Transport.String(),
 		RemoteAddr: id.RemoteAddr(), LocalAddr: id.LocalAddr(), Done: c.done,
 	}
 	if remote.ORD == 0 {

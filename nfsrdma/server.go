@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 
 	"fileserver/internal/workers"
 	"fileserver/nfs/rpc"
@@ -54,13 +53,14 @@ type Server struct {
 	base    context.Context // of the calls; ends with Shutdown's patience
 	cancel  context.CancelFunc
 	workers workers.Pool
-	nextID  atomic.Uint64
 
-	mu      sync.Mutex
-	conns   map[*Conn]struct{}
-	closing bool
-	empty   chan struct{} // closed when closing and no connection is left
-	opening sync.WaitGroup
+	mu       sync.Mutex
+	conns    map[*Conn]struct{}
+	accepted int64
+	ended    Stats // of the connections that have ended; see Totals
+	closing  bool
+	empty    chan struct{} // closed when closing and no connection is left
+	opening  sync.WaitGroup
 }
 
 // NewServer makes a server.
@@ -135,6 +135,7 @@ func (s *Server) open(id rdma.ID) {
 	}
 	s.mu.Lock()
 	s.conns[c] = struct{}{}
+	s.accepted++
 	closing := s.closing
 	s.mu.Unlock()
 	if err := c.accept(); err != nil {
@@ -151,6 +152,8 @@ func (s *Server) remove(c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
+	last := c.Stats()
+	s.ended.add(&last)
 	if s.closing && len(s.conns) == 0 {
 		close(s.empty)
 	}

@@ -1,0 +1,60 @@
+# Bare `make` prints the targets.
+GO      ?= go
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
+# Debian packages that the tests call: a C compiler for the race detector, and what the guests need.
+PACKAGES := gcc libc6-dev $(shell cat integration/guest/packages.txt)
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test unit guest race fuzz lint packages kernel
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/fileserver, without a C library
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/fileserver ./cmd/fileserver
+
+run: build ## serve ./data over NFS, on TCP and iWARP, to this machine
+	@# Sticky and open to all, so that root's clients, who are mapped to nobody, can write.
+	@[ -d data ] || mkdir -m 1777 data
+	bin/fileserver serve --share data=./data
+
+test: packages unit guest ## run all tests; as root, install from Debian what they need
+
+unit: ## run the tests that need no guest, under the race detector, and the lint
+	$(GO) test -race -short -timeout 20m ./...
+
+guest: kernel ## run the tests with real clients in Linux guests
+	$(GO) test -p 1 -timeout 60m ./integration/...
+
+race: ## run the tests that need no guest, under the race detector, repeatedly
+	$(GO) test -race -short -count 5 ./...
+
+FUZZTIME ?= 30s
+fuzz: ## fuzz every target for FUZZTIME (30s)
+	@set -e; for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; \
+	  done; \
+	done
+
+lint: ## check formatting, vet, staticcheck, imports and the house rules
+	$(GO) test -count 1 ./internal/lint
+
+# Installs what is missing. Other users than root, and other systems than Debian,
+# are told, and the tests that need it fail with a message of their own.
+packages:
+	@command -v dpkg-query >/dev/null || { echo "not Debian: the tests want the programs of: $(PACKAGES)"; exit 0; }; \
+	missing=; for p in $(PACKAGES); do \
+	  dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; \
+	done; \
+	[ -n "$$missing" ] || exit 0; \
+	if [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
+	else \
+	  echo "missing for some tests; install with: sudo apt-get install$$missing"; \
+	fi
+
+# Builds the guests' kernel, once, where none is named and none is there.
+kernel:
+	@[ -n "$$FILESERVER_GUEST_UML$$FILESERVER_GUEST_KERNEL" ] || $(GO) run ./integration/guest/cmd/guestkernel

@@ -1,0 +1,83 @@
+// Command fileserver publishes directories over NFS, on TCP and on RDMA.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker; without, the build information tells.
+var version string
+
+func main() { os.Exit(run()) }
+
+// run executes the command line and returns the exit status: 0; 1 after a
+// failure; 2 where the command line itself is wrong.
+func run() int {
+	root := &cobra.Command{
+		Use:           "fileserver",
+		Short:         "publish directories over NFS, on TCP and on RDMA",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c, err} })
+	root.AddCommand(serveCommand(), checkCommand(), versionCommand())
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintln(os.Stderr, "fileserver:", strings.TrimSuffix(line, "\n"))
+	}
+	var usage *usageError
+	if errors.As(err, &usage) || strings.HasPrefix(err.Error(), "unknown command") {
+		return 2
+	}
+	return 1
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct {
+	cmd *cobra.Command
+	err error
+}
+
+func (e *usageError) Error() string {
+	return fmt.Sprintf("%v; see %s --help", e.err, e.cmd.CommandPath())
+}
+
+// noArgs refuses arguments that are no flags.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{c, fmt.Errorf("%s takes no argument %q", c.CommandPath(), args[0])}
+	}
+	return nil
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "print the version",
+		Args:  noArgs,
+		Run: func(c *cobra.Command, _ []string) {
+			fmt.Fprintf(c.OutOrStdout(), "fileserver %s %s %s/%s\n", versionString(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		},
+	}
+}
+
+func versionString() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "development"
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"fileserver": main})
+}
+
+// TestScripts runs the scripts in testdata/script: the command line as users meet it.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+			env.Setenv("FILESERVER_STATE_DIR", filepath.Join(env.WorkDir, "state", "fileserver"))
+			env.Setenv("FILESERVER_NFS_PORT", "0")
+			env.Setenv("FILESERVER_NFS_RDMA_PORT", "0")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"waitfor": waitFor, "signal": sendSignal},
+	})
+}
+
+// waitFor waits until a file contains a regular expression: waitfor FILE REGEXP.
+func waitFor(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: waitfor FILE REGEXP")
+	}
+	re := regexp.MustCompile(args[1])
+	var text []byte
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if text, _ = os.ReadFile(ts.MkAbs(args[0])); re.Match(text) {
+			return
+		}
+	}
+	ts.Fatalf("%q does not appear in %s:\n%s", args[1], args[0], text)
+}
+
+// sendSignal signals the process whose ID is in a file: signal HUP|INT|TERM FILE.
+func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]syscall.Signal{"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM}
+	if neg || len(args) != 2 || signals[args[0]] == 0 {
+		ts.Fatalf("usage: signal HUP|INT|TERM FILE")
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, signals[args[0]]))
+}

@@ -1,0 +1,12 @@
+package server
+
+import (
+	"fileserver/config"
+	"fileserver/vfs"
+	"fileserver/vfs/posix"
+)
+
+// openFS opens the file system of a share.
+func (s *Server) openFS(c *config.Share) (vfs.FS, error) {
+	return posix.New(posix.Config{Root: c.Path, StateDir: s.state.path, Share: c.Name, Log: s.log.With("share", c.Name)})
+}

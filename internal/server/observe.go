@@ -1,0 +1,195 @@
+package server
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"fileserver/internal/metrics"
+	"fileserver/nfs/rpc"
+	"fileserver/nfsrdma"
+	"fileserver/rdma/iwarp"
+)
+
+// rpcObserver implements rpc.Observer.
+type rpcObserver struct {
+	reg      *metrics.Registry
+	rejected [rpc.RejectProcUnavail + 1]atomic.Int64
+	replayed [rpc.ReplayWaited + 1]atomic.Int64
+}
+
+func newRPCObserver(reg *metrics.Registry) *rpcObserver {
+	o := &rpcObserver{reg: reg}
+	reg.Add(metrics.Metric{
+		Kind: metrics.Counter, Name: "rpc_rejected_total", Labels: []string{"reason"},
+		Help: "Calls that reached no procedure, by reason.",
+		Read: func(emit func(float64, ...string)) {
+			for i := range o.rejected {
+				emit(float64(o.rejected[i].Load()), rpc.Rejection(i).String())
+			}
+		},
+	}, metrics.Metric{
+		Kind: metrics.Counter, Name: "rpc_replayed_total", Labels: []string{"outcome"},
+		Help: "Duplicate calls, which the reply cache kept from being executed again, by what was done.",
+		Read: func(emit func(float64, ...string)) {
+			for i := range o.replayed {
+				emit(float64(o.replayed[i].Load()), rpc.Replay(i).String())
+			}
+		},
+	})
+	return o
+}
+
+func (o *rpcObserver) Procedure(p *rpc.Program, _ uint32, name string) rpc.ProcedureObserver {
+	return &procedureObserver{o.reg.Operation(fmt.Sprintf("%s%d", p.Name, p.Vers), name), p.StatusText}
+}
+
+func (o *rpcObserver) Rejected(_ *rpc.Call, why rpc.Rejection) { o.rejected[why].Add(1) }
+func (o *rpcObserver) Replayed(_ *rpc.Call, what rpc.Replay)   { o.replayed[what].Add(1) }
+
+// procedureObserver implements rpc.ProcedureObserver.
+type procedureObserver struct {
+	op     *metrics.Operation
+	status func(uint32) string
+}
+
+func (o *procedureObserver) Done(c *rpc.Call, s rpc.AcceptStat, d time.Duration) {
+	o.op.Done(d)
+	switch {
+	case s != rpc.Success:
+		o.op.Failed(s.String())
+	case c.Status != 0 && o.status != nil:
+		o.op.Failed(o.status(c.Status))
+	}
+}
+
+// tcpObserver implements rpc.ConnObserver: it counts, and writes the line that
+// every connection gets.
+type tcpObserver struct {
+	log    *Log
+	noRDMA string // why a connection on TCP does not use RDMA
+
+	open, total, in, out atomic.Int64
+}
+
+func (o *tcpObserver) Opened(c *rpc.Conn) {
+	o.open.Add(1)
+	o.total.Add(1)
+	o.log.Info("connection", "id", c.ID, "transport", c.Transport, "remote", c.RemoteAddr, "local", c.LocalAddr, "no_rdma", o.noRDMA)
+}
+
+func (o *tcpObserver) Closed(c *rpc.Conn, err error) {
+	o.open.Add(-1)
+	if err != nil {
+		o.log.Info("connection ended", "id", c.ID, "transport", c.Transport, "remote", c.RemoteAddr, "reason", err)
+		return
+	}
+	o.log.Debug("connection ended", "id", c.ID, "transport", c.Transport, "remote", c.RemoteAddr, "reason", "the client closed it")
+}
+
+func (o *tcpObserver) Received(_ *rpc.Conn, n int) { o.in.Add(int64(n)) }
+func (o *tcpObserver) Sent(_ *rpc.Conn, n int)     { o.out.Add(int64(n)) }
+
+// addPoolMetrics publishes the figures of the buffer pool.
+func (s *Server) addPoolMetrics() {
+	gauge := func(name, help string, read func() int64) metrics.Metric {
+		return metrics.Metric{Kind: metrics.Gauge, Name: name, Help: help,
+			Read: func(emit func(float64, ...string)) { emit(float64(read())) }}
+	}
+	s.metrics.Add(
+		gauge("buffers_in_use", "Data buffers handed out.", func() int64 { return s.pool.Stats().Buffers }),
+		gauge("buffers_in_use_bytes", "Memory of the data buffers handed out.", func() int64 { return s.pool.Stats().Bytes }),
+		gauge("buffers_mapped_bytes", "Memory mapped for data buffers; all of it is registered with every RDMA device in use.", func() int64 { return s.pool.Stats().Mapped }),
+		gauge("buffers_limit_bytes", "Most memory that may be mapped for data buffers (limits.memory).", func() int64 { return s.pool.Stats().Limit }),
+		gauge("buffers_waiting", "Requests that wait for a data buffer.", func() int64 { return int64(s.pool.Stats().WaitingFor) }),
+	)
+}
+
+// addConnMetrics publishes the figures of the connections. over is nil where RDMA is not served.
+func (s *Server) addConnMetrics(tcp *tcpObserver, over *rdmaService) {
+	labels := []string{"protocol", "transport"}
+	s.metrics.Add(metrics.Metric{
+		Kind: metrics.Gauge, Name: "connections", Labels: labels,
+		Help: "Connections open, by protocol and transport.",
+		Read: func(emit func(float64, ...string)) {
+			emit(float64(tcp.open.Load()), "nfs", "tcp")
+			if over != nil {
+				emit(float64(over.rpc.Totals().Conns), "nfs", over.provider.Name())
+			}
+		},
+	}, metrics.Metric{
+		Kind: metrics.Counter, Name: "connections_total", Labels: labels,
+		Help: "Connections accepted, by protocol and transport.",
+		Read: func(emit func(float64, ...string)) {
+			emit(float64(tcp.total.Load()), "nfs", "tcp")
+			if over != nil {
+				emit(float64(over.rpc.Totals().Accepted), "nfs", over.provider.Name())
+			}
+		},
+	}, metrics.Metric{
+		Kind: metrics.Counter, Name: "bytes_total", Labels: []string{"path", "direction"},
+		Help: "Bytes by the path they took (rdma: placed directly; inline: in messages of RDMA connections; tcp) and the direction seen from the server.",
+		Read: func(emit func(float64, ...string)) {
+			emit(float64(tcp.in.Load()), "tcp", "in")
+			emit(float64(tcp.out.Load()), "tcp", "out")
+			if over != nil {
+				t := over.rpc.Totals()
+				emit(float64(t.ReadBytes), "rdma", "in")
+				emit(float64(t.WriteBytes), "rdma", "out")
+				emit(float64(t.RecvBytes), "inline", "in")
+				emit(float64(t.SendBytes), "inline", "out")
+			}
+		},
+	})
+	if over != nil {
+		s.addRDMAMetrics(over)
+	}
+}
+
+// addRDMAMetrics publishes what only connections on RDMA have.
+func (s *Server) addRDMAMetrics(over *rdmaService) {
+	name := over.provider.Name()
+	metric := func(kind metrics.Kind, metric, help string, read func(*nfsrdma.Totals) int64) metrics.Metric {
+		return metrics.Metric{Kind: kind, Name: metric, Help: help, Labels: []string{"transport"},
+			Read: func(emit func(float64, ...string)) {
+				t := over.rpc.Totals()
+				emit(float64(read(&t)), name)
+			}}
+	}
+	s.metrics.Add(
+		metric(metrics.Gauge, "rpcrdma_credits", "Credits granted to the open connections together.", func(t *nfsrdma.Totals) int64 { return t.Credits }),
+		metric(metrics.Gauge, "rpcrdma_calls_running", "Calls in execution: credits in use.", func(t *nfsrdma.Totals) int64 { return int64(t.Running) }),
+		metric(metrics.Gauge, "rpcrdma_receives_posted", "Receives posted.", func(t *nfsrdma.Totals) int64 { return int64(t.RecvsPosted) }),
+		metric(metrics.Gauge, "rpcrdma_reads_outstanding", "RDMA READs outstanding.", func(t *nfsrdma.Totals) int64 { return int64(t.ReadsOutstanding) }),
+		metric(metrics.Counter, "rpcrdma_calls_total", "Calls answered.", func(t *nfsrdma.Totals) int64 { return t.Calls }),
+		metric(metrics.Counter, "rpcrdma_invalidates_total", "Replies that invalidated the client's key.", func(t *nfsrdma.Totals) int64 { return t.Invalidates }),
+		metric(metrics.Counter, "rpcrdma_refused_version_total", "Calls refused with ERR_VERS.", func(t *nfsrdma.Totals) int64 { return t.ErrVers }),
+		metric(metrics.Counter, "rpcrdma_refused_chunk_total", "Calls and replies refused with ERR_CHUNK.", func(t *nfsrdma.Totals) int64 { return t.ErrChunk }),
+		metric(metrics.Counter, "rpcrdma_dropped_total", "Messages that are no calls.", func(t *nfsrdma.Totals) int64 { return t.Dropped }),
+		metrics.Metric{Kind: metrics.Gauge, Name: "rdma_registered_bytes", Help: "Memory registered with the device.", Labels: []string{"device"},
+			Read: over.memory.report},
+	)
+}
+
+// addIWARPMetrics publishes the figures of the iWARP provider.
+func (s *Server) addIWARPMetrics(p *iwarp.Provider) {
+	s.metrics.Add(metrics.Metric{
+		Kind: metrics.Counter, Name: "iwarp_terminates_total", Labels: []string{"direction"},
+		Help: "Terminate messages, sent and received.",
+		Read: func(emit func(float64, ...string)) {
+			st := p.Stats()
+			emit(float64(st.TerminatesSent), "out")
+			emit(float64(st.TerminatesReceived), "in")
+		},
+	}, metrics.Metric{
+		Kind: metrics.Counter, Name: "iwarp_ended_total", Labels: []string{"reason"},
+		Help: "iWARP connections refused or ended, by reason.",
+		Read: func(emit func(float64, ...string)) {
+			for reason, n := range p.Stats().Reasons {
+				if n > 0 {
+					emit(float64(n), reason)
+				}
+			}
+		},
+	})
+}

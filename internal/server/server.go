@@ -1,0 +1,175 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"fileserver/config"
+	"fileserver/internal/metrics"
+	"fileserver/internal/slab"
+	"fileserver/nfs"
+)
+
+// Server is a running server.
+type Server struct {
+	log      *Log
+	state    *stateDir
+	pool     *slab.Pool
+	metrics  *metrics.Registry
+	admin    *metrics.Server // nil: none
+	exports  nfs.Exports
+	services []service
+	stopping atomic.Bool
+
+	mu     sync.Mutex     // guards what Reload changes; held while it opens file systems
+	cfg    *config.Config // in force
+	shares shareSet
+}
+
+// service is one protocol on one transport, with its listeners.
+type service interface {
+	// listen takes the listeners; those it could take are served even when it reports others.
+	listen(ctx context.Context) (addrs []string, failed []error)
+	// shutdown stops accepting, finishes what is running and ends the
+	// connections; when ctx ends, at once.
+	shutdown(ctx context.Context) error
+}
+
+// Start brings a server up: when it returns, the shares can be mounted. A
+// listener that cannot be had is logged, and an error only if no service is left.
+func Start(cfg *config.Config, log *Log, version string) (s *Server, err error) {
+	s = &Server{log: log, cfg: cfg}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.release(context.Background()))
+			s = nil
+		}
+	}()
+	for _, w := range cfg.Warnings {
+		log.Warn(w)
+	}
+	if s.state, err = openState(cfg.StateDir); err != nil {
+		return s, err
+	}
+	s.pool = slab.New(slab.Config{Limit: int64(cfg.Limits.Memory), HugePages: true})
+	s.metrics = metrics.New(version)
+	s.addPoolMetrics()
+	if s.shares, err = s.shares.open(cfg.Shares, s.openFS); err != nil {
+		return s, err
+	}
+	s.exports.Replace(s.shares.exports())
+	if err := s.startNFS(); err != nil {
+		return s, err
+	}
+	if cfg.Metrics.Listen != "" {
+		s.admin, err = s.metrics.Serve(metrics.ServerConfig{
+			Listen: cfg.Metrics.Listen, Pprof: cfg.Metrics.Pprof, Healthy: s.healthy, Logger: log.Logger,
+		})
+		if err != nil {
+			return s, err
+		}
+		log.Info("listening", "service", "metrics", "transport", "tcp", "addr", s.admin.Addr().String())
+	}
+	log.Info("serving", "version", version, "shares", s.shares.names(), "state", s.state.path)
+	return s, nil
+}
+
+// listen starts a service; it fails only where not one listener could be had.
+func (s *Server) listen(name, transport string, sv service) error {
+	addrs, failed := sv.listen(context.Background())
+	s.services = append(s.services, sv)
+	for _, a := range addrs {
+		s.log.Info("listening", "service", name, "transport", transport, "addr", a)
+	}
+	if len(addrs) == 0 {
+		return fmt.Errorf("%s over %s: %w", name, transport, errors.Join(failed...))
+	}
+	for _, err := range failed {
+		s.log.Warn("not listening", "service", name, "transport", transport, "err", err)
+	}
+	return nil
+}
+
+func (s *Server) healthy() error {
+	if s.stopping.Load() {
+		return errors.New("stopping")
+	}
+	return nil
+}
+
+// Reload puts the shares and the logging of another configuration in force, and
+// says which other changes need a restart. If a share cannot be opened everything stays as it is.
+func (s *Server) Reload(next *config.Config) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shares, err := s.shares.open(next.Shares, s.openFS)
+	if err != nil {
+		s.log.Error("the new configuration is refused, the old one stays", "problems", []string{err.Error()})
+		return
+	}
+	var changed, restart []string
+	for _, key := range config.Changed(s.cfg, next) {
+		if config.Reloadable(key) {
+			changed = append(changed, key)
+		} else {
+			restart = append(restart, key)
+		}
+	}
+	s.exports.Replace(shares.exports())
+	old := s.shares
+	s.shares = shares
+	if err := old.close(shares); err != nil {
+		s.log.Warn("a share did not close", "err", err)
+	}
+	inForce := *s.cfg
+	inForce.Allow, inForce.Shares, inForce.Log = next.Allow, next.Shares, next.Log
+	s.cfg = &inForce
+	s.log.Set(next.Log)
+	for _, w := range next.Warnings {
+		s.log.Warn(w)
+	}
+	args := []any{"shares", shares.names(), "changed", changed}
+	if len(restart) > 0 {
+		args = append(args, "needs a restart", restart)
+	}
+	s.log.Info("configuration read again", args...)
+}
+
+// Stop stops accepting, finishes what is running, and releases everything. When
+// ctx ends it cuts short what still runs. Call it once.
+func (s *Server) Stop(ctx context.Context) error {
+	s.stopping.Store(true)
+	return s.release(ctx)
+}
+
+// release undoes Start, or as much of it as was done.
+func (s *Server) release(ctx context.Context) error {
+	var errs []error
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for _, sv := range s.services {
+		wg.Go(func() {
+			err := sv.shutdown(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+		})
+	}
+	wg.Wait()
+	s.mu.Lock()
+	errs = append(errs, s.shares.close(nil))
+	s.mu.Unlock()
+	if s.admin != nil {
+		errs = append(errs, s.admin.Close(ctx))
+	}
+	if s.pool != nil {
+		errs = append(errs, s.pool.Close())
+	}
+	if s.state != nil {
+		errs = append(errs, s.state.Close())
+	}
+	return errors.Join(errs...)
+}

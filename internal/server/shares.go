@@ -1,0 +1,97 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	"fileserver/config"
+	"fileserver/nfs"
+	"fileserver/nfs/rpc"
+	"fileserver/vfs"
+)
+
+// share is a share with its file system open.
+type share struct {
+	config.Share
+	fs vfs.FS
+}
+
+// shareSet are the shares in force, by name. It is replaced, never changed.
+type shareSet map[string]*share
+
+// open makes the set for other shares: the file systems of this set are used
+// again where name and path have not changed. When it fails nothing has been opened.
+func (set shareSet) open(shares []config.Share, openFS func(*config.Share) (vfs.FS, error)) (shareSet, error) {
+	next := shareSet{}
+	ids := map[uint32]string{}
+	for i := range shares {
+		c := shares[i]
+		if other, taken := ids[exportID(c.Name)]; taken {
+			err := fmt.Errorf("shares %s and %s cannot be served together: their file handles would be alike; rename one", other, c.Name)
+			return nil, errors.Join(err, next.close(set))
+		}
+		ids[exportID(c.Name)] = c.Name
+		if have := set[c.Name]; have != nil && have.Path == c.Path {
+			next[c.Name] = &share{c, have.fs}
+			continue
+		}
+		fs, err := openFS(&c)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("share %s: %w", c.Name, err), next.close(set))
+		}
+		next[c.Name] = &share{c, fs}
+	}
+	return next, nil
+}
+
+// close closes the file systems that other does not use.
+func (set shareSet) close(other shareSet) error {
+	var errs []error
+	for name, s := range set {
+		if o := other[name]; o == nil || o.fs != s.fs {
+			errs = append(errs, s.fs.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (set shareSet) names() []string { return slices.Sorted(maps.Keys(set)) }
+
+// exportID is the number of a share in its file handles: the same after a restart.
+func exportID(name string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	return h.Sum32()
+}
+
+// exports are the shares as NFS publishes them.
+func (set shareSet) exports() []*nfs.Export {
+	var list []*nfs.Export
+	for name, s := range set {
+		e := &nfs.Export{
+			ID: exportID(name), Path: "/" + name, FS: s.fs, ReadOnly: s.ReadOnly, Clients: s.Allow,
+			AnonUID: s.NFS.AnonUID, AnonGID: s.NFS.AnonGID,
+		}
+		switch s.NFS.Squash {
+		case config.SquashNone:
+			e.Squash = nfs.SquashNone
+		case config.SquashRoot:
+			e.Squash = nfs.SquashRoot
+		case config.SquashAll:
+			e.Squash = nfs.SquashAll
+		}
+		for _, sec := range s.NFS.Security {
+			switch sec {
+			case config.SecuritySys:
+				e.Flavors = append(e.Flavors, rpc.AuthSys)
+			case config.SecurityNone:
+				e.Flavors = append(e.Flavors, rpc.AuthNone)
+			}
+		}
+		list = append(list, e)
+	}
+	return list
+}
