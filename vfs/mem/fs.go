@@ -186,16 +186,25 @@ func (fs *FS) reap(in *inode) {
 		delete(s.m, in.handle)
 	}
 	s.mu.Unlock()
-	if !gone {
+	if gone {
+		fs.count.Add(-1)
+		in.mu.Lock()
+		in.reaped = true
+		in.mu.Unlock()
+		in.free()
+	}
+}
+
+// free gives the storage of an object back when it is reaped and no record of the journal needs it.
+func (in *inode) free() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.reaped || in.pins.Load() > 0 {
 		return
 	}
-	in.mu.Lock()
-	fs.used.Add(-int64(in.attr.Used))
-	in.data = data{}
-	in.undo = undo{}
+	in.fs.used.Add(-int64(in.attr.Used))
 	in.attr.Used = 0
-	in.mu.Unlock()
-	fs.count.Add(-1)
+	in.data, in.undo = data{}, undo{}
 }
 
 // reserve takes n bytes of the capacity.

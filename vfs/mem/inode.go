@@ -22,10 +22,12 @@ type inode struct {
 	target string // of a symbolic link
 	dir    *dir   // of a directory; guarded by fs.ns
 
-	refs atomic.Int64 // Nodes, Files, records of the journal
+	refs atomic.Int64 // Nodes and Files
+	pins atomic.Int64 // records of the journal
 	dead atomic.Bool  // has no name any more
 
 	mu     sync.RWMutex
+	reaped bool     // out of the table of handles, for good
 	attr   vfs.Attr // Mask is complete; FileID, Kind and Rdev do not change
 	data   data
 	undo   undo // what of the data is not stable

@@ -95,7 +95,7 @@ func images(touched []*inode) []attrImage {
 // add appends a record. It keeps the objects until the record is stable.
 func (j *journal) add(r record) {
 	for _, a := range r.attrs {
-		a.in.refs.Add(1)
+		a.in.pins.Add(1)
 	}
 	j.mu.Lock()
 	j.recs = append(j.recs, r)
@@ -117,7 +117,9 @@ func (j *journal) sync(in *inode) {
 	j.mu.Unlock()
 	for _, r := range stable {
 		for _, a := range r.attrs {
-			a.in.unref()
+			if a.in.pins.Add(-1) == 0 {
+				a.in.free()
+			}
 		}
 	}
 }
