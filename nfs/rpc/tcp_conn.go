@@ -92,7 +92,11 @@ func (c *tcpConn) serve() error {
 	c.mu.Unlock()
 	close(c.done)
 	c.srv.cfg.Observer.Closed(&c.info, err)
-	c.srv.cfg.Logger.Debug("connection closed", "id", c.info.ID, "remote", c.info.RemoteAddr.String(), "error", err)
+	reason := "disconnected"
+	if err != nil {
+		reason = err.Error()
+	}
+	c.srv.cfg.Logger.Debug("connection closed", "id", c.info.ID, "transport", c.info.Transport, "remote", c.info.RemoteAddr.String(), "reason", reason)
 	return err
 }
 
