@@ -185,11 +185,8 @@ func (n *node) Mkdir(_ context.Context, c *vfs.Cred, name string, s *vfs.SetAttr
 	if err != nil {
 		return nil, err
 	}
-	made := vfs.AttrMode
-	if mode&(unix.S_ISUID|unix.S_ISGID) != 0 {
-		made = 0 // mkdir(2) ignores these
-	}
-	if err := n.finish(c, in, name, s, made); err != nil {
+	// mkdir(2) ignores set-id bits: set-gid is inherited.
+	if err := n.finish(c, in, name, s, vfs.AttrMode); err != nil {
 		return nil, err
 	}
 	return in, nil
@@ -248,7 +245,7 @@ func (n *node) Readlink(context.Context, *vfs.Cred) (string, error) {
 		return "", vfs.ErrIO
 	}
 	if n.kind != vfs.KindSymlink {
-		return "", vfs.ErrWrongType
+		return "", vfs.ErrInvalid
 	}
 	var buf [unix.PathMax]byte
 	l, err := unix.Readlinkat(n.fd, "", buf[:])

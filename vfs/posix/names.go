@@ -46,12 +46,6 @@ func (n *node) Remove(_ context.Context, c *vfs.Cred, name string, dir bool) err
 		return err
 	}
 	defer v.Release()
-	switch {
-	case dir && v.kind != vfs.KindDirectory:
-		return vfs.ErrNotDir
-	case !dir && v.kind == vfs.KindDirectory:
-		return vfs.ErrIsDir
-	}
 	if err := n.maySticky(c, v); err != nil {
 		return err
 	}

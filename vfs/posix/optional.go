@@ -38,7 +38,7 @@ func (f *file) fallocate(mode uint32, off, n int64) error {
 		return err
 	}
 	if n == 0 {
-		return nil
+		return vfs.ErrInvalid
 	}
 	err := f.n.as(&f.c, func() error { return unix.Fallocate(f.h.fd, mode, off, n) })
 	f.n.changed()

@@ -9,7 +9,7 @@ import (
 )
 
 func TestSmoke(t *testing.T) {
-	for _, mode := range []posix.HandleMode{posix.HandleNative, posix.HandleTable} {
+	for _, mode := range []posix.HandleMode{posix.HandleAuto, posix.HandleTable} {
 		dir := t.TempDir()
 		fs, err := posix.New(posix.Config{Root: dir, StateDir: t.TempDir(), Handles: mode})
 		if err != nil {

@@ -1,9 +1,9 @@
 package posix
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -137,7 +137,8 @@ func (n *node) readStream(s *stream, mask vfs.AttrMask, wantHandle bool, fn func
 		if l == 0 {
 			return true, nil
 		}
-		for b := s.buf[:l]; len(b) > 0; {
+		// One copy holds the names of all: they are strings that may be kept.
+		for b := string(s.buf[:l]); len(b) > 0; {
 			ino, next, kind, name, size := parseDirent(b)
 			if size == 0 {
 				s.pos = -1
@@ -145,10 +146,10 @@ func (n *node) readStream(s *stream, mask vfs.AttrMask, wantHandle bool, fn func
 			}
 			b = b[size:]
 			s.pos = next
-			if len(name) == 0 || string(name) == "." || string(name) == ".." {
+			if name == "" || name == "." || name == ".." {
 				continue
 			}
-			e = vfs.DirEntry{Name: aliasString(name), Cookie: uint64(next) + cookieShift, Kind: kind, FileID: fileID(ino)}
+			e = vfs.DirEntry{Name: name, Cookie: uint64(next) + cookieShift, Kind: kind, FileID: fileID(ino)}
 			if (mask != 0 || wantHandle) && !n.describe(&e, mask, wantHandle) {
 				continue // it was removed meanwhile
 			}
@@ -161,21 +162,20 @@ func (n *node) readStream(s *stream, mask vfs.AttrMask, wantHandle bool, fn func
 }
 
 // parseDirent takes a struct linux_dirent64 apart; size is 0 if it is not whole.
-func parseDirent(b []byte) (ino uint64, next int64, kind vfs.Kind, name []byte, size int) {
+func parseDirent(b string) (ino uint64, next int64, kind vfs.Kind, name string, size int) {
 	const header = 19
 	if len(b) < header {
 		return
 	}
-	size = int(binary.NativeEndian.Uint16(b[16:]))
+	var h [header]byte
+	copy(h[:], b)
+	size = int(binary.NativeEndian.Uint16(h[16:]))
 	if size < header || size > len(b) {
-		return 0, 0, 0, nil, 0
+		return 0, 0, 0, "", 0
 	}
-	name = b[header:size]
-	if i := bytes.IndexByte(name, 0); i >= 0 {
-		name = name[:i]
-	}
+	name, _, _ = strings.Cut(b[header:size], "\x00")
 	// DT_xxx are the S_IFxxx without their zeros.
-	return binary.NativeEndian.Uint64(b), int64(binary.NativeEndian.Uint64(b[8:])), kindOf(uint16(b[18]) << 12), name, size
+	return binary.NativeEndian.Uint64(h[:]), int64(binary.NativeEndian.Uint64(h[8:])), kindOf(uint16(h[18]) << 12), name, size
 }
 
 // describe adds attributes and handle to an entry; false if there is no such name any more.

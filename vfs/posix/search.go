@@ -89,17 +89,17 @@ func (r *searchRun) dir(path int, id identity, depth int) int {
 		if e != 0 || l == 0 {
 			return -1
 		}
-		for b := buf[:l]; len(b) > 0; {
+		for b := string(buf[:l]); len(b) > 0; {
 			ino, _, kind, name, size := parseDirent(b)
 			if size == 0 {
 				r.failed = true
 				return -1
 			}
 			b = b[size:]
-			if string(name) == "." || string(name) == ".." {
+			if name == "." || name == ".." {
 				continue
 			}
-			if found := r.entry(fd, id, ino, kind, string(name), depth); found >= 0 {
+			if found := r.entry(fd, id, ino, kind, name, depth); found >= 0 {
 				return found
 			}
 		}

@@ -33,6 +33,9 @@ func (n *node) setAttr(c *vfs.Cred, s *vfs.SetAttr) error {
 	if set.MtimeNow {
 		set.Mask |= vfs.AttrMtime
 	}
+	if n.kind == vfs.KindSymlink {
+		set.Mask &^= vfs.AttrMode // it has none to change
+	}
 	if err := n.settable(&set); err != nil {
 		return err
 	}
@@ -118,9 +121,6 @@ func (n *node) apply(c *vfs.Cred, s *vfs.SetAttr, st *unix.Statx_t) (err error) 
 
 // chmod sets the mode of anything but a symbolic link.
 func (n *node) chmod(mode uint32) error {
-	if n.kind == vfs.KindSymlink {
-		return unix.EOPNOTSUPP
-	}
 	err := unix.Fchmodat(n.fd, "", mode, unix.AT_EMPTY_PATH)
 	if err == unix.ENOSYS || err == unix.EINVAL || err == unix.EOPNOTSUPP { // before Linux 6.6
 		var path cname

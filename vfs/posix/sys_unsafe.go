@@ -120,16 +120,7 @@ func getdents(fd int, b []byte) (int, unix.Errno) {
 	}
 }
 
-// aliasString is b as a string without copying it: it changes when b does.
-func aliasString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
-
-// fgetxattrSize tells whether an extended attribute exists: nil, ENODATA, EOPNOTSUPP and so on.
-func fgetxattrSize(fd int, name *cname) unix.Errno {
-	_, _, e := unix.Syscall6(unix.SYS_FGETXATTR, uintptr(fd), uintptr(unsafe.Pointer(name)), 0, 0, 0, 0)
-	return e
-}
-
-// getxattrSize is fgetxattrSize of a path.
+// getxattrSize tells whether the object a path leads to has an extended attribute: nil, ENODATA, EOPNOTSUPP and so on.
 func getxattrSize(path, name *cname) unix.Errno {
 	_, _, e := unix.Syscall6(unix.SYS_GETXATTR, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(name)), 0, 0, 0, 0)
 	return e

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -96,13 +97,13 @@ func (t *table) note(n *node, parent *identity, name string) {
 	if p := n.hint.Load(); p != nil && p.parent == *parent && p.name == name {
 		return
 	}
-	p := place{*parent, name}
+	p := place{*parent, strings.Clone(name)}
 	n.hint.Store(&p)
 	t.add(n.id, p)
 }
 
 func (t *table) noteID(id identity, parent *identity, name string) {
-	t.add(id, place{*parent, string([]byte(name))})
+	t.add(id, place{*parent, strings.Clone(name)})
 }
 
 func (t *table) forget(n *node) {
