@@ -1,0 +1,174 @@
+package state
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fileserver/nfs/v4/proto"
+)
+
+// Clients are all clients of a server.
+type Clients struct {
+	cfg   Config
+	grace *Grace
+
+	lastState atomic.Uint64
+
+	mu       sync.RWMutex
+	lastID   uint32
+	byID     map[uint64]*Client
+	byOwner  map[string]*ownerRecords
+	sessions map[proto.SessionID]*Session
+}
+
+// ownerRecords are the client IDs of one client owner: there may be one that is in use, and one
+// that has yet to be confirmed by CREATE_SESSION and will replace it (RFC 8881 18.35.4).
+type ownerRecords struct{ confirmed, unconfirmed *Client }
+
+// New makes the state of a server. known are the records of a former run: if there are any the grace period begins
+// now and lasts grace.
+func New(cfg Config, known []string, now time.Time, grace time.Duration) *Clients {
+	return &Clients{
+		cfg: cfg.withDefaults(), grace: newGrace(known, now, grace),
+		byID: map[uint64]*Client{}, byOwner: map[string]*ownerRecords{}, sessions: map[proto.SessionID]*Session{},
+	}
+}
+
+// Grace is the grace period.
+func (s *Clients) Grace() *Grace { return s.grace }
+
+// Lease is the lease time.
+func (s *Clients) Lease() time.Duration { return s.cfg.Lease }
+
+// Session finds a session.
+func (s *Clients) Session(id *proto.SessionID) *Session {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.sessions[*id]
+}
+
+// Stats are figures of the moment.
+type Stats struct{ Clients, Sessions, States int }
+
+// Stats counts.
+func (s *Clients) Stats() (st Stats) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	st.Clients, st.Sessions = len(s.byID), len(s.sessions)
+	for _, c := range s.byID {
+		c.mu.Lock()
+		st.States += len(c.states)
+		c.mu.Unlock()
+	}
+	return st
+}
+
+// Tick does what time brings: clients that never were confirmed, that have expired without state, or whose
+// courtesy is over, are removed, and the grace period ends.
+func (s *Clients) Tick(now time.Time) (a Actions) {
+	s.mu.Lock()
+	for _, c := range s.byID {
+		if c.Expired(now) && (!c.confirmed || !c.hasState() || c.age(now) > s.cfg.Lease+s.cfg.Courtesy) {
+			a.add(s.remove(c))
+		}
+	}
+	s.mu.Unlock()
+	if s.grace.expire(now) {
+		a.add(s.endGrace())
+	}
+	return a
+}
+
+// Expire removes a client whose lease has expired, unless it has come back meanwhile: then it returns false.
+func (s *Clients) Expire(c *Client, now time.Time) (Actions, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byID[c.ID] != c {
+		return Actions{}, true
+	}
+	if !c.Expired(now) {
+		return Actions{}, false
+	}
+	return s.remove(c), true
+}
+
+// remove ends a client ID, its sessions and its state. Called with mu held.
+func (s *Clients) remove(c *Client) Actions {
+	for _, se := range c.sessions {
+		se.dead.Store(true)
+		delete(s.sessions, se.ID)
+	}
+	c.sessions = nil
+	delete(s.byID, c.ID)
+	if r := s.byOwner[c.owner]; r != nil {
+		if r.confirmed == c {
+			r.confirmed = nil
+		}
+		if r.unconfirmed == c {
+			r.unconfirmed = nil
+		}
+		if r.confirmed == nil && r.unconfirmed == nil {
+			delete(s.byOwner, c.owner)
+		}
+	}
+	return c.purge()
+}
+
+// endGrace forgets the records of clients that did not come back, or came back and did not reclaim:
+// what they held may now be given to others. Called without mu.
+func (s *Clients) endGrace() Actions {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.endGraceLocked()
+}
+
+// endGraceLocked is endGrace with mu held.
+func (s *Clients) endGraceLocked() (a Actions) {
+	alive := map[string]bool{}
+	for _, c := range s.byID {
+		if c.confirmed && (c.done.Load() || c.hasState()) {
+			alive[c.Record()] = true
+		}
+	}
+	for _, k := range s.grace.missing() {
+		if !alive[k] {
+			a.Forget = append(a.Forget, k)
+		}
+	}
+	for _, c := range s.byID {
+		if !alive[c.Record()] {
+			c.recorded.Store(false)
+		}
+	}
+	return a
+}
+
+// DestroyClientID ends a client ID that has neither sessions nor state (RFC 8881 18.50).
+func (s *Clients) DestroyClientID(id uint64) (Actions, proto.Status) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.byID[id]
+	switch {
+	case c == nil:
+		return Actions{}, proto.ErrStaleClientID
+	case len(c.sessions) > 0 || c.hasState():
+		return Actions{}, proto.ErrClientIDBusy
+	}
+	a := s.remove(c)
+	if s.grace.done(c.Record()) {
+		a.add(s.endGraceLocked())
+	}
+	return a, proto.OK
+}
+
+// ReclaimComplete ends a client's reclaiming (RFC 8881 18.51).
+func (s *Clients) ReclaimComplete(c *Client) (Actions, proto.Status) {
+	if c.done.Swap(true) {
+		return Actions{}, proto.ErrCompleteAlready
+	}
+	if s.grace.done(c.Record()) {
+		return s.endGrace(), proto.OK
+	}
+	return Actions{}, proto.OK
+}

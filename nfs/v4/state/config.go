@@ -1,0 +1,86 @@
+package state
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"time"
+
+	"fileserver/nfs/v4/proto"
+)
+
+// Config configures [Clients]. Zero fields get the defaults named.
+type Config struct {
+	// Instance differs from that of every former run of the server: it is in all
+	// client IDs and stateids, so that theirs are recognised. Default 1.
+	Instance uint32
+	Lease    time.Duration // 90 s
+	// Courtesy is how long the state of an expired client is kept while nobody conflicts with it. 24 h.
+	Courtesy time.Duration
+
+	MaxClients  int // 4096
+	MaxSessions int // of one client: 64
+	MaxStates   int // opens and locks of one client: 1 << 20
+
+	// Fore are the most a fore channel is given (RFC 8881 18.36.3).
+	Fore proto.ChannelAttrs
+
+	// Random returns unguessable numbers for session IDs. Default: crypto/rand.
+	Random func() uint64
+}
+
+// Defaults of Fore.
+const (
+	maxIO            = 1 << 20
+	overhead         = 16 << 10 // of headers and other operations around a READ or WRITE
+	maxCached        = 4 << 10
+	maxOps           = 64
+	maxSlots         = 128
+	minRequest       = 512 // bytes: below, not even SEQUENCE and a PUTFH fit
+	minCached        = 64
+	defaultLease     = 90 * time.Second
+	defaultCourtesy  = 24 * time.Hour
+	defaultClients   = 4096
+	defaultSessions  = 64
+	defaultMaxStates = 1 << 20
+)
+
+func (c Config) withDefaults() Config {
+	if c.Instance == 0 {
+		c.Instance = 1
+	}
+	if c.Lease <= 0 {
+		c.Lease = defaultLease
+	}
+	if c.Courtesy <= 0 {
+		c.Courtesy = defaultCourtesy
+	}
+	if c.MaxClients <= 0 {
+		c.MaxClients = defaultClients
+	}
+	if c.MaxSessions <= 0 {
+		c.MaxSessions = defaultSessions
+	}
+	if c.MaxStates <= 0 {
+		c.MaxStates = defaultMaxStates
+	}
+	f := &c.Fore
+	for _, d := range []struct {
+		v *uint32
+		d uint32
+	}{
+		{&f.MaxRequest, maxIO + overhead}, {&f.MaxResponse, maxIO + overhead}, {&f.MaxResponseCached, maxCached},
+		{&f.MaxOps, maxOps}, {&f.MaxRequests, maxSlots},
+	} {
+		if *d.v == 0 {
+			*d.v = d.d
+		}
+	}
+	if c.Random == nil {
+		c.Random = func() uint64 {
+			var b [8]byte
+			_, _ = rand.Read(b[:]) // does not fail (crypto/rand)
+			return binary.BigEndian.Uint64(b[:])
+		}
+	}
+	return c
+}

@@ -1,0 +1,26 @@
+// Package state is what an NFSv4.1 server remembers of its clients: client IDs, sessions and
+// their slots, opens, byte-range locks' stateids, leases and the grace period (RFC 8881 2.4, 2.10, 8, 9).
+//
+// It does no I/O and has no clock or goroutine: every call that depends on time is
+// handed the time, and what must happen outside comes back as values: [Resource]s
+// to close, [LockState]s to unlock, records to write or to forget ([Actions]). The caller does that
+// after the call has returned, so never under a lock of this package.
+//
+// # Owners and locks
+//
+// Each kind of state belongs to one owner with one mutex:
+//
+//	Clients  client IDs by number and by owner, sessions by ID, CREATE_SESSION's slot
+//	Client   the opens, locks and stateids of one client
+//	slot     one slot of a session and its cached reply
+//	Grace    who has yet to reclaim
+//
+// They are taken in the order Clients, Client, Grace. A slot's is taken alone. Leases
+// and counts of requests in progress are atomic.
+//
+// # Courtesy
+//
+// A client whose lease has expired keeps its state until another client's
+// request conflicts with it: the caller that meets a conflict asks the holder
+// [Client.Expired], and, if so, [Clients.Expire]s it and tries again.
+package state

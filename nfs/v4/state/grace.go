@@ -1,0 +1,69 @@
+package state
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Grace is the grace period (RFC 8881 8.4.2): after a restart, while clients that had state reclaim it, nobody gets new state.
+type Grace struct {
+	active atomic.Bool
+
+	mu    sync.Mutex
+	until time.Time
+	known map[string]bool // records of the former run: true once their client is done
+	left  int             // of known, those not done
+}
+
+func newGrace(known []string, now time.Time, length time.Duration) *Grace {
+	g := &Grace{until: now.Add(length), known: make(map[string]bool, len(known))}
+	for _, k := range known {
+		g.known[k] = false
+	}
+	g.left = len(g.known)
+	g.active.Store(g.left > 0 && length > 0)
+	return g
+}
+
+// Active tells whether it lasts.
+func (g *Grace) Active() bool { return g.active.Load() }
+
+// MayReclaim tells whether the client of the record had state in the former run.
+func (g *Grace) MayReclaim(record string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, ok := g.known[record]
+	return ok
+}
+
+// done notes that the client of the record has finished, and tells whether that ended the period.
+func (g *Grace) done(record string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if finished, ok := g.known[record]; ok && !finished {
+		g.known[record] = true
+		g.left--
+	}
+	return g.left == 0 && g.active.Swap(false)
+}
+
+// expire ends the period when its time is up, and tells whether it did.
+func (g *Grace) expire(now time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !now.Before(g.until) && g.active.Swap(false)
+}
+
+// missing are the records of those who never finished; from now on they may not reclaim.
+func (g *Grace) missing() (out []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for k, finished := range g.known {
+		if !finished {
+			out = append(out, k)
+			delete(g.known, k)
+		}
+	}
+	return out
+}

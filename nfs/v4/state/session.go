@@ -1,0 +1,158 @@
+package state
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+	"time"
+
+	"fileserver/nfs/v4/proto"
+)
+
+// Session is a session of a client (RFC 8881 2.10).
+type Session struct {
+	ID     proto.SessionID
+	Client *Client
+	Fore   proto.ChannelAttrs
+
+	slots    []slot
+	inFlight atomic.Int32
+	dead     atomic.Bool
+}
+
+// SessionArgs are the arguments of CREATE_SESSION that concern the state.
+type SessionArgs struct {
+	ClientID   uint64
+	Seq        uint32
+	Flags      uint32
+	Fore, Back proto.ChannelAttrs
+}
+
+// NewSession is the outcome of CREATE_SESSION.
+type NewSession struct {
+	ID         proto.SessionID
+	Seq        uint32
+	Flags      uint32
+	Fore, Back proto.ChannelAttrs
+}
+
+// createSlot is the slot of a client's CREATE_SESSIONs (RFC 8881 18.36.4): its last request and what was answered.
+type createSlot struct {
+	seq    uint32 // last executed; 0: none
+	used   bool
+	result NewSession
+	status proto.Status
+}
+
+const flagsOfCreateSession = 0x7
+
+// CreateSession makes a session, and confirms the client ID if it is new (RFC 8881 18.36.4).
+func (s *Clients) CreateSession(args SessionArgs, p Principal, now time.Time) (NewSession, Actions, proto.Status) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.byID[args.ClientID]
+	if c == nil {
+		return NewSession{}, Actions{}, proto.ErrStaleClientID
+	}
+	switch {
+	case args.Seq == c.create.seq && c.create.used:
+		return c.create.result, Actions{}, c.create.status
+	case args.Seq != c.create.seq+1:
+		return NewSession{}, Actions{}, proto.ErrSeqMisordered
+	}
+	if !c.confirmed && c.Principal != p {
+		return NewSession{}, Actions{}, proto.ErrClIDInuse
+	}
+	n, a, status := s.createSession(c, &args, now)
+	if status != proto.ErrDelay && status != proto.ErrInval {
+		n.Seq = args.Seq
+		c.create = createSlot{seq: args.Seq, used: true, result: n, status: status}
+	}
+	return n, a, status
+}
+
+func (s *Clients) createSession(c *Client, args *SessionArgs, now time.Time) (n NewSession, a Actions, st proto.Status) {
+	if args.Flags&^flagsOfCreateSession != 0 {
+		return n, a, proto.ErrInval
+	}
+	fore, st := s.cfg.clamp(args.Fore)
+	if st != proto.OK {
+		return n, a, st
+	}
+	if len(c.sessions) >= s.cfg.MaxSessions {
+		return n, a, proto.ErrNoSpc
+	}
+	if !c.confirmed {
+		a = s.confirm(c)
+	}
+	se := &Session{Client: c, Fore: fore, slots: make([]slot, fore.MaxRequests)}
+	binary.BigEndian.PutUint64(se.ID[:], c.ID)
+	binary.BigEndian.PutUint64(se.ID[8:], s.cfg.Random())
+	s.sessions[se.ID] = se
+	c.sessions = append(c.sessions, se)
+	c.Renew(now)
+	// There is no back channel: its attributes are those asked for, which every client accepts, and no flag says it is there.
+	return NewSession{ID: se.ID, Fore: fore, Back: args.Back}, a, proto.OK
+}
+
+// confirm makes a client ID the one of its owner; a former one, of the client before it restarted, ends. Called with mu held.
+func (s *Clients) confirm(c *Client) (a Actions) {
+	r := s.byOwner[c.owner]
+	recorded := s.grace.MayReclaim(c.Record())
+	if old := r.confirmed; old != nil {
+		if old.Principal == c.Principal { // the record stays, for the new one
+			recorded = old.recorded.Swap(false)
+		}
+		a = s.remove(old)
+	}
+	c.recorded.Store(recorded)
+	r = s.byOwner[c.owner]
+	r.confirmed, r.unconfirmed = c, nil
+	c.confirmed = true
+	return a
+}
+
+// clamp reduces what a client asks of a fore channel to what it gets.
+func (cfg *Config) clamp(a proto.ChannelAttrs) (proto.ChannelAttrs, proto.Status) {
+	m := &cfg.Fore
+	a.HeaderPad = 0
+	a.MaxRequest = min(a.MaxRequest, m.MaxRequest)
+	a.MaxResponse = min(a.MaxResponse, m.MaxResponse)
+	a.MaxResponseCached = min(a.MaxResponseCached, m.MaxResponseCached, a.MaxResponse)
+	a.MaxOps = min(a.MaxOps, m.MaxOps)
+	a.MaxRequests = min(a.MaxRequests, m.MaxRequests)
+	a.IRD = nil
+	switch {
+	case a.MaxRequest < minRequest || a.MaxResponse < minRequest:
+		return a, proto.ErrTooSmall
+	case a.MaxOps == 0 || a.MaxRequests == 0:
+		return a, proto.ErrInval
+	}
+	return a, proto.OK
+}
+
+// DestroySession ends a session (RFC 8881 18.37). own is the session of the request itself, or nil.
+func (s *Clients) DestroySession(id *proto.SessionID, own *Session) proto.Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	se := s.sessions[*id]
+	if se == nil {
+		return proto.ErrBadSession
+	}
+	busy := se.inFlight.Load()
+	if se == own {
+		busy--
+	}
+	if busy > 0 {
+		return proto.ErrDelay
+	}
+	se.dead.Store(true)
+	delete(s.sessions, se.ID)
+	c := se.Client
+	for i, o := range c.sessions {
+		if o == se {
+			c.sessions = append(c.sessions[:i:i], c.sessions[i+1:]...)
+			break
+		}
+	}
+	return proto.OK
+}
