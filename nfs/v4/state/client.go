@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"fileserver/nfs/v4/proto"
-	"fileserver/vfs"
+	"fileserver/vfs/lock"
 )
 
 // Principal is who a client authenticates as (RFC 8881 2.4).
@@ -15,29 +15,24 @@ type Principal struct {
 	Name   string // the uid in decimal for AUTH_SYS
 }
 
-// FileKey names a file among all exports.
-type FileKey struct {
-	Export uint32
-	Handle vfs.Handle
-}
+// FileKey names a file.
+type FileKey = lock.FileKey
 
-// Resource is what an open keeps outside of this package. It counts references: the state
-// holds one until [Resource.Close], which also ends the share reservation.
+// Resource is what a file is open with, outside of this package. It counts references, of which the state holds one.
 type Resource interface {
 	Retain()
 	Release()
-	Close()
 }
 
 // Actions are what a call leaves to be done outside.
 type Actions struct {
-	Close  []Resource   // opens that ended
-	Unlock []*LockState // all ranges of their owners on their files are to be unlocked
-	Forget []string     // records to be removed
+	Release []Resource   // of opens that ended
+	Unlock  []*LockState // all ranges of their owners on their files are to be unlocked
+	Forget  []string     // records to be removed
 }
 
 func (a *Actions) add(b Actions) {
-	a.Close = append(a.Close, b.Close...)
+	a.Release = append(a.Release, b.Release...)
 	a.Unlock = append(a.Unlock, b.Unlock...)
 	a.Forget = append(a.Forget, b.Forget...)
 }
@@ -66,7 +61,7 @@ type Client struct {
 	gone   bool // no new state
 	opens  map[openKey]*Open
 	states map[uint64]stated
-	owners map[string]*LockOwner
+	locks  map[openKey]*LockState
 }
 
 // Record is the key under which a record of the client survives a restart.
@@ -108,19 +103,22 @@ func (c *Client) purge() (a Actions) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.gone = true
-	for _, s := range c.states {
-		switch s := s.(type) {
-		case *Open:
-			for i := range s.modes {
-				a.Close = append(a.Close, s.modes[i].res)
-			}
-		case *LockState:
-			a.Unlock = append(a.Unlock, s)
-		}
+	for _, o := range c.opens {
+		a.add(c.dropOpen(o))
 	}
-	c.opens, c.states, c.owners = nil, nil, nil
 	if c.recorded.Swap(false) {
 		a.Forget = append(a.Forget, c.Record())
 	}
 	return a
+}
+
+func (c *Client) hasOpen(file FileKey) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k := range c.opens {
+		if k.file == file {
+			return true
+		}
+	}
+	return false
 }

@@ -80,17 +80,28 @@ func (s *Clients) Tick(now time.Time) (a Actions) {
 	return a
 }
 
-// Expire removes a client whose lease has expired, unless it has come back meanwhile: then it returns false.
-func (s *Clients) Expire(c *Client, now time.Time) (Actions, bool) {
+// Expire removes the client with the ID, which a conflicting lock names, if its lease has expired; otherwise it returns false.
+func (s *Clients) Expire(id uint64, now time.Time) (Actions, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.byID[c.ID] != c {
-		return Actions{}, true
-	}
-	if !c.Expired(now) {
+	c := s.byID[id]
+	if c == nil || !c.Expired(now) {
 		return Actions{}, false
 	}
 	return s.remove(c), true
+}
+
+// ExpireHolders removes all clients that have the file open and whose lease has expired. It returns false if there are none.
+func (s *Clients) ExpireHolders(file FileKey, now time.Time) (a Actions, any bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.byID {
+		if c.Expired(now) && c.hasOpen(file) {
+			a.add(s.remove(c))
+			any = true
+		}
+	}
+	return a, any
 }
 
 // remove ends a client ID, its sessions and its state. Called with mu held.

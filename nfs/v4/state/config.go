@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fileserver/nfs/v4/proto"
+	"fileserver/vfs/lock"
 )
 
 // Config configures [Clients]. Zero fields get the defaults named.
@@ -23,6 +24,9 @@ type Config struct {
 
 	// Fore are the most a fore channel is given (RFC 8881 18.36.3).
 	Fore proto.ChannelAttrs
+
+	// Locks is the arbiter of share reservations. Default: one of its own.
+	Locks *lock.Manager
 
 	// Random returns unguessable numbers for session IDs. Default: crypto/rand.
 	Random func() uint64
@@ -74,6 +78,9 @@ func (c Config) withDefaults() Config {
 		if *d.v == 0 {
 			*d.v = d.d
 		}
+	}
+	if c.Locks == nil {
+		c.Locks = lock.New()
 	}
 	if c.Random == nil {
 		c.Random = func() uint64 {

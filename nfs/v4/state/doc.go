@@ -3,8 +3,9 @@
 //
 // It does no I/O and has no clock or goroutine: every call that depends on time is
 // handed the time, and what must happen outside comes back as values: [Resource]s
-// to close, [LockState]s to unlock, records to write or to forget ([Actions]). The caller does that
-// after the call has returned, so never under a lock of this package.
+// to release, [LockState]s to unlock, records to write or to forget ([Actions]). The caller does that
+// after the call has returned, so never under a lock of this package. Share reservations, which are memory only and call
+// nobody back, it claims of package vfs/lock itself.
 //
 // # Owners and locks
 //
@@ -15,12 +16,12 @@
 //	slot     one slot of a session and its cached reply
 //	Grace    who has yet to reclaim
 //
-// They are taken in the order Clients, Client, Grace. A slot's is taken alone. Leases
+// They are taken in the order Clients, Client, Grace; those of package vfs/lock behind them. A slot's is taken alone. Leases
 // and counts of requests in progress are atomic.
 //
 // # Courtesy
 //
 // A client whose lease has expired keeps its state until another client's
-// request conflicts with it: the caller that meets a conflict asks the holder
-// [Client.Expired], and, if so, [Clients.Expire]s it and tries again.
+// request conflicts with it: the caller that meets a conflict
+// has [Clients.Expire] or [Clients.ExpireHolders] remove the holder, and tries again.
 package state

@@ -8,11 +8,10 @@ import (
 
 // Flags of EXCHANGE_ID (RFC 8881 18.35).
 const (
-	FlagUseNonPNFS    = 0x00010000
-	FlagUpdConfirmed  = 0x40000000
-	FlagConfirmed     = 0x80000000
-	flagsOfArguments  = 0x40070103
-	flagMovedReferral = 0x00000001
+	FlagUseNonPNFS   = 0x00010000
+	FlagUpdConfirmed = 0x40000000
+	FlagConfirmed    = 0x80000000
+	flagsOfArguments = 0x40070103
 )
 
 // Exchanged is the outcome of EXCHANGE_ID.
@@ -70,9 +69,8 @@ func (s *Clients) ExchangeID(owner []byte, v proto.Verifier, p Principal, flags 
 	s.lastID++
 	c := &Client{
 		ID: uint64(s.cfg.Instance)<<32 | uint64(s.lastID), Principal: p, owner: string(owner), verifier: v, all: s,
-		opens: map[openKey]*Open{}, states: map[uint64]stated{}, owners: map[string]*LockOwner{},
+		opens: map[openKey]*Open{}, states: map[uint64]stated{}, locks: map[openKey]*LockState{},
 	}
-	c.create.seq = 0
 	c.Renew(now)
 	s.byID[c.ID] = c
 	if r = s.byOwner[c.owner]; r == nil {

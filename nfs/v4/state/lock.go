@@ -4,23 +4,23 @@ import (
 	"slices"
 
 	"fileserver/nfs/v4/proto"
+	"fileserver/vfs/lock"
 )
 
-// LockOwner is a lock-owner of a client (RFC 8881 9.1): to the arbiter, its pointer is the identity
-// of the one who holds a lock.
-type LockOwner struct {
-	Client *Client
-	Owner  string // lock_owner4.owner
+// ProtoNFS4 is lock.Owner.Proto of the clients of this package.
+const ProtoNFS4 = 4
 
-	states int // LockStates; guarded by Client.mu
+// LockOwner is the identity of a lock-owner (RFC 8881 9.1) to the arbiter.
+func (c *Client) LockOwner(owner string) lock.Owner {
+	return lock.Owner{Proto: ProtoNFS4, Client: c.ID, ID: owner}
 }
 
-// LockState is the locks a lock-owner took on a file through one open.
+// LockState is the locks of a lock-owner on a file.
 type LockState struct {
 	stateID
-	Owner *LockOwner
-	open  *Open
-	users int // LOCKs in progress
+	Owner lock.Owner
+	open  *Open // the one through which they were taken first
+	users int   // LOCKs in progress
 }
 
 func (l *LockState) id() *stateID { return &l.stateID }
@@ -40,19 +40,17 @@ func (c *Client) BeginLock(open *proto.StateID, file FileKey, owner []byte, writ
 	if st := o.lockable(write); st != proto.OK {
 		return nil, st
 	}
-	for _, l := range o.locks {
-		if l.Owner.Owner == string(owner) {
-			l.users++
-			return l, proto.OK
-		}
+	key := openKey{string(owner), file}
+	if l := c.locks[key]; l != nil {
+		l.users++
+		return l, proto.OK
 	}
 	if len(c.states) >= c.all.cfg.MaxStates {
 		return nil, proto.ErrDelay
 	}
-	lo := c.lockOwner(owner)
-	lo.states++
-	l := &LockState{stateID: stateID{num: c.all.lastState.Add(1), client: c, file: file}, Owner: lo, open: o, users: 1}
+	l := &LockState{stateID: stateID{num: c.all.lastState.Add(1), client: c, file: file}, Owner: c.LockOwner(key.owner), open: o, users: 1}
 	o.locks = append(o.locks, l)
+	c.locks[key] = l
 	c.states[l.num] = l
 	return l, proto.OK
 }
@@ -104,44 +102,9 @@ func (o *Open) lockable(write bool) proto.Status {
 	return proto.OK
 }
 
-// LockOwner finds or makes a lock-owner, for LOCKT. One made so is nobody's identity but the call's.
-func (c *Client) LockOwner(owner []byte) *LockOwner {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if lo := c.owners[string(owner)]; lo != nil {
-		return lo
-	}
-	return &LockOwner{Client: c, Owner: string(owner)}
-}
-
-// lockOwner finds or makes a lock-owner. Called with mu held.
-func (c *Client) lockOwner(owner []byte) *LockOwner {
-	lo := c.owners[string(owner)]
-	if lo == nil {
-		lo = &LockOwner{Client: c, Owner: string(owner)}
-		c.owners[lo.Owner] = lo
-	}
-	return lo
-}
-
 // dropLock removes a LockState. Called with mu held.
 func (c *Client) dropLock(l *LockState) {
 	delete(c.states, l.num)
+	delete(c.locks, openKey{l.Owner.ID, l.file})
 	l.open.locks = slices.DeleteFunc(l.open.locks, func(o *LockState) bool { return o == l })
-	if l.Owner.states--; l.Owner.states == 0 {
-		delete(c.owners, l.Owner.Owner)
-	}
-}
-
-// holds tells whether the owner has a LockState left for the file. Called with mu held.
-func (c *Client) holds(lo *LockOwner, file FileKey) bool {
-	if lo.states == 0 {
-		return false
-	}
-	for _, s := range c.states {
-		if l, ok := s.(*LockState); ok && l.Owner == lo && l.file == file {
-			return true
-		}
-	}
-	return false
 }

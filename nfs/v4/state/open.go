@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fileserver/nfs/v4/proto"
+	"fileserver/vfs/lock"
 )
 
 // Share is a set of accesses, or of denied accesses (RFC 8881 9.7).
@@ -16,6 +17,7 @@ const (
 	ShareBoth        = ShareRead | ShareWrite
 )
 
+// openKey is an open-owner, or lock-owner, and a file.
 type openKey struct {
 	owner string
 	file  FileKey
@@ -50,6 +52,7 @@ func (s *stateID) wire() proto.StateID {
 type Open struct {
 	stateID
 	key   openKey
+	claim *lock.Open
 	modes []mode
 	locks []*LockState
 }
@@ -70,12 +73,12 @@ func (o *Open) union() (access, deny Share) {
 	return access, deny
 }
 
-// AddOpen records that owner has opened the file with res, and returns the stateid.
-// If the owner had it open in the same way already, res is handed back to be closed.
+// AddOpen records that owner has opened the file with res, unless others' share reservations forbid it, and returns the
+// stateid. If the owner had it open in the same way already, or the open fails, res is handed back to be released.
 func (c *Client) AddOpen(owner []byte, file FileKey, access, deny Share, res Resource) (proto.StateID, Actions, proto.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	refused := Actions{Close: []Resource{res}}
+	refused := Actions{Release: []Resource{res}}
 	if c.gone {
 		return proto.StateID{}, refused, proto.ErrStaleClientID
 	}
@@ -85,9 +88,18 @@ func (c *Client) AddOpen(owner []byte, file FileKey, access, deny Share, res Res
 		if len(c.states) >= c.all.cfg.MaxStates {
 			return proto.StateID{}, refused, proto.ErrDelay
 		}
-		o = &Open{stateID: stateID{num: c.all.lastState.Add(1), client: c, file: file}, key: key}
+		claim, err := c.all.cfg.Locks.Open(file, lock.Access(access), lock.Access(deny))
+		if err != nil {
+			return proto.StateID{}, refused, proto.ErrShareDenied
+		}
+		o = &Open{stateID: stateID{num: c.all.lastState.Add(1), client: c, file: file}, key: key, claim: claim}
 		c.opens[key] = o
 		c.states[o.num] = o
+	} else {
+		a, d := o.union()
+		if err := o.claim.Change(lock.Access(a|access), lock.Access(d|deny)); err != nil {
+			return proto.StateID{}, refused, proto.ErrShareDenied
+		}
 	}
 	o.bump()
 	if slices.ContainsFunc(o.modes, func(m mode) bool { return m.access == access && m.deny == deny }) {
@@ -120,10 +132,11 @@ func (c *Client) Downgrade(sid *proto.StateID, file FileKey, access, deny Share)
 	o.modes = slices.DeleteFunc(o.modes, func(m mode) bool {
 		drop := m.access&^access != 0 || m.deny&^deny != 0
 		if drop {
-			act.Close = append(act.Close, m.res)
+			act.Release = append(act.Release, m.res)
 		}
 		return drop
 	})
+	_ = o.claim.Change(lock.Access(access), lock.Access(deny)) // to claim less does not fail
 	o.bump()
 	return o.wire(), act, proto.OK
 }
@@ -136,20 +149,23 @@ func (c *Client) CloseOpen(sid *proto.StateID, file FileKey) (Actions, proto.Sta
 	if st != proto.OK {
 		return Actions{}, st
 	}
-	var a Actions
+	return c.dropOpen(o), proto.OK
+}
+
+// dropOpen removes an Open, with its locks. Called with mu held.
+func (c *Client) dropOpen(o *Open) (a Actions) {
 	for len(o.locks) > 0 {
 		l := o.locks[len(o.locks)-1]
 		c.dropLock(l)
-		if !c.holds(l.Owner, file) {
-			a.Unlock = append(a.Unlock, l)
-		}
+		a.Unlock = append(a.Unlock, l)
 	}
 	for i := range o.modes {
-		a.Close = append(a.Close, o.modes[i].res)
+		a.Release = append(a.Release, o.modes[i].res)
 	}
+	o.claim.Close()
 	delete(c.opens, o.key)
 	delete(c.states, o.num)
-	return a, proto.OK
+	return a
 }
 
 // open finds the open of a stateid. Called with mu held.

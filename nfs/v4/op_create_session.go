@@ -1,0 +1,56 @@
+package v4
+
+import (
+	"fileserver/nfs/v4/proto"
+	"fileserver/nfs/v4/state"
+	"fileserver/nfs/xdr"
+)
+
+// decodeCallbackSec consumes callback_sec_parms4<> (RFC 8881 18.33.1), of no use without a back channel.
+func decodeCallbackSec(d *xdr.Decoder) {
+	for range d.Count(16, 4) {
+		switch d.Uint32() {
+		case 0: // AUTH_NONE
+		case 1: // AUTH_SYS: authsys_parms
+			d.Uint32()
+			d.Opaque(255)
+			d.Uint32()
+			d.Uint32()
+			for range d.Count(16, 4) {
+				d.Uint32()
+			}
+		case 6: // RPCSEC_GSS
+			d.Uint32()
+			d.Opaque(proto.OpaqueLimit)
+			d.Opaque(proto.OpaqueLimit)
+		default:
+			d.Fail(xdr.ErrBadValue)
+		}
+	}
+}
+
+func decodeSessionArgs(d *xdr.Decoder) (a state.SessionArgs) {
+	a.ClientID, a.Seq, a.Flags = d.Uint64(), d.Uint32(), d.Uint32()
+	a.Fore, a.Back = proto.DecodeChannelAttrs(d), proto.DecodeChannelAttrs(d)
+	d.Uint32() // callback program
+	decodeCallbackSec(d)
+	return a
+}
+
+// createSession is CREATE_SESSION (RFC 8881 18.36). There is no back channel, and sessions do not persist: no flag is ever returned.
+func (c *compound) createSession() proto.Status {
+	a := decodeSessionArgs(c.d)
+	if c.badXDR() {
+		return proto.ErrBadXDR
+	}
+	n, act, st := c.srv.cfg.Clients.CreateSession(a, c.principal(), c.now)
+	c.srv.act(act)
+	if st != proto.OK {
+		return st
+	}
+	c.r.Head = append(c.r.Head, n.ID[:]...)
+	c.uint32(n.Seq)
+	c.uint32(n.Flags)
+	c.r.Head = n.Back.Append(n.Fore.Append(c.r.Head))
+	return proto.OK
+}

@@ -1,0 +1,161 @@
+package v4
+
+import (
+	"fileserver/nfs/v4/proto"
+	"fileserver/nfs/v4/state"
+	"fileserver/nfs/xdr"
+	"fileserver/vfs/lock"
+)
+
+// roomDenied is the most a LOCK4denied takes, bytes.
+const roomDenied = 8 + 8 + 4 + 8 + 4 + proto.OpaqueLimit
+
+// Kinds of locks (RFC 8881 18.10.1). The blocking kinds only announce that the client will ask again.
+const (
+	readLT = 1 + iota
+	writeLT
+	readwLT
+	writewLT
+)
+
+type lockArgs struct {
+	kind    uint32
+	reclaim bool
+	rng     lock.Range
+	fresh   bool          // new_lock_owner
+	sid     proto.StateID // of the open, or of the locks
+	owner   []byte
+}
+
+func (a *lockArgs) decode(c *compound) bool {
+	d := c.d
+	a.kind, a.reclaim = d.Uint32(), d.Bool()
+	a.rng.Off, a.rng.Len = d.Uint64(), d.Uint64()
+	if a.fresh = d.Bool(); a.fresh {
+		d.Uint32() // open_seqid
+		a.sid = proto.DecodeStateID(d)
+		d.Uint32() // lock_seqid
+		d.Uint64() // clientid, that of the session whatever it says (RFC 8881 18.10.3)
+		a.owner = d.Opaque(proto.OpaqueLimit)
+	} else {
+		a.sid = proto.DecodeStateID(d)
+		d.Uint32()
+	}
+	if a.kind < readLT || a.kind > writewLT {
+		d.Fail(xdr.ErrBadValue)
+	}
+	return c.badXDR()
+}
+
+// badRange tells what is wrong with a range (RFC 8881 18.10.3).
+func badRange(r *lock.Range) proto.Status {
+	if r.Len == 0 || r.Len != lock.ToEnd && r.Len-1 > ^uint64(0)-r.Off {
+		return proto.ErrInval
+	}
+	return proto.OK
+}
+
+// lock is LOCK (RFC 8881 18.10).
+func (c *compound) lock() proto.Status {
+	var a lockArgs
+	if a.decode(c) {
+		return proto.ErrBadXDR
+	}
+	if st := c.cur.regular(); st != proto.OK {
+		return st
+	}
+	if st := badRange(&a.rng); st != proto.OK {
+		return st
+	}
+	if st := c.mayClaim(a.reclaim); st != proto.OK {
+		return st
+	}
+	if st := c.resolve(&a.sid); st != proto.OK {
+		return st
+	}
+	key := c.cur.key()
+	write := a.kind == writeLT || a.kind == writewLT
+	var l *state.LockState
+	var st proto.Status
+	if a.fresh {
+		l, st = c.client.BeginLock(&a.sid, key, a.owner, write)
+	} else {
+		l, st = c.client.ContinueLock(&a.sid, key, write, false)
+	}
+	if st != proto.OK {
+		return st
+	}
+	denied := c.tryLock(key, l.Owner, a.rng, write, false)
+	sid, closed := c.client.EndLock(l, denied == nil)
+	switch {
+	case denied != nil && a.reclaim:
+		return proto.ErrReclaimConflict
+	case denied != nil:
+		c.denied(denied)
+		return proto.ErrDenied
+	case closed:
+		c.srv.cfg.Locks.UnlockAll(key, l.Owner)
+		return proto.ErrBadStateID
+	}
+	c.stateID(sid)
+	return proto.OK
+}
+
+// mayClaim tells whether the client may be given new state, or reclaim some (RFC 8881 8.4.2.1).
+func (c *compound) mayClaim(reclaim bool) proto.Status {
+	g := c.srv.cfg.Clients.Grace()
+	switch {
+	case reclaim && (!g.Active() || c.client.ReclaimDone()):
+		return proto.ErrNoGrace
+	case reclaim && !g.MayReclaim(c.client.Record()):
+		return proto.ErrNoGrace
+	case !reclaim && (g.Active() || !c.client.ReclaimDone()):
+		return proto.ErrGrace
+	}
+	return proto.OK
+}
+
+// tryLock asks the arbiter for a lock, or for what is in its way; courtesy towards an expired holder ends.
+func (c *compound) tryLock(key lock.FileKey, o lock.Owner, r lock.Range, write, test bool) *lock.Conflict {
+	m := c.srv.cfg.Locks
+	for {
+		var denied *lock.Conflict
+		if test {
+			denied = m.Test(key, o, r, write)
+		} else {
+			denied = m.Lock(key, o, r, write)
+		}
+		if denied == nil || denied.Owner.Proto != state.ProtoNFS4 {
+			return denied
+		}
+		a, expired := c.srv.cfg.Clients.Expire(denied.Owner.Client, c.now)
+		c.srv.act(a)
+		if !expired {
+			return denied
+		}
+	}
+}
+
+// denied appends a LOCK4denied.
+func (c *compound) denied(d *lock.Conflict) {
+	c.uint64(d.Range.Off)
+	c.uint64(d.Range.Len)
+	if d.Exclusive {
+		c.uint32(writeLT)
+	} else {
+		c.uint32(readLT)
+	}
+	var client uint64
+	var owner string
+	if d.Owner.Proto == state.ProtoNFS4 {
+		client, owner = d.Owner.Client, d.Owner.ID
+	}
+	c.uint64(client)
+	c.r.Head = xdr.AppendString(c.r.Head, owner)
+}
+
+// stateID appends a stateid4, and makes it the current one.
+func (c *compound) stateID(sid proto.StateID) {
+	c.r.Head = sid.Append(c.r.Head)
+	c.curSID = sid
+}

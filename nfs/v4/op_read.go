@@ -1,0 +1,84 @@
+package v4
+
+import (
+	"math"
+
+	"fileserver/internal/slab"
+	"fileserver/nfs/v4/proto"
+	"fileserver/nfs/v4/state"
+	"fileserver/vfs"
+)
+
+// afterData is what is kept free in a reply for operations behind READ, bytes: a GETATTR usually.
+const afterData = 1024
+
+type readArgs struct {
+	sid   proto.StateID
+	off   uint64
+	count uint32
+}
+
+func (a *readArgs) decode(c *compound) bool {
+	a.sid, a.off, a.count = proto.DecodeStateID(c.d), c.d.Uint64(), c.d.Uint32()
+	return c.badXDR()
+}
+
+// read is READ (RFC 8881 18.22).
+func (c *compound) read() proto.Status {
+	var a readArgs
+	if a.decode(c) {
+		return proto.ErrBadXDR
+	}
+	f, st := c.use(&c.cur, a.sid, state.ShareRead)
+	if st != proto.OK {
+		return st
+	}
+	defer f.end()
+	buf, n, eof, st := c.readInto(&f, a.off, a.count, 8)
+	if st != proto.OK {
+		return st
+	}
+	c.bool(eof)
+	c.r.AppendPayload(buf, 0, n, true)
+	return proto.OK
+}
+
+// readInto reads into a buffer, which is the caller's, as much as the client asks for and can take: the next result eligible
+// for direct placement, behind head more bytes of this one.
+func (c *compound) readInto(f *access, off uint64, count uint32, head int) (buf *slab.Buf, n int, eof bool, st proto.Status) {
+	after := 0
+	if c.index+1 < c.count {
+		after = afterData
+	}
+	limit := c.call.PayloadLimit(c.payloads, c.r.Len()+head+after)
+	limit = min(limit, int(c.srv.cfg.MaxIO), max(0, c.limit-c.r.Len()-head-after))
+	c.payloads++
+	want := int(min(uint64(count), uint64(limit)))
+	if off > math.MaxInt64 { // behind the end of every file (RFC 8881 18.22.3)
+		want = 0
+	} else {
+		want = int(min(int64(want), math.MaxInt64-int64(off)))
+	}
+	buf, err := c.call.Buffers.Get(c.ctx, want)
+	if err != nil {
+		return nil, 0, false, proto.ErrDelay
+	}
+	switch {
+	case off > math.MaxInt64:
+		eof = true
+	case want == 0:
+		a, err := f.GetAttr(c.ctx, vfs.AttrSize)
+		if err != nil {
+			buf.Release()
+			return nil, 0, false, statusOf(err)
+		}
+		eof = off >= a.Size
+	default:
+		n, eof, err = f.ReadAt(c.ctx, buf.Bytes(), int64(off))
+		if err != nil {
+			buf.Release()
+			return nil, 0, false, statusOf(err)
+		}
+	}
+	return buf, n, eof, proto.OK
+}
