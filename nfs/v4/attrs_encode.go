@@ -99,7 +99,7 @@ func (c *compound) appendAttr(b []byte, a int, v *values) []byte {
 	case proto.AttrFSID:
 		return appendFSID(b, v)
 	case proto.AttrLeaseTime:
-		return xdr.AppendUint32(b, uint32(c.srv.cfg.Clients.Lease().Seconds()))
+		return xdr.AppendUint32(b, uint32(c.srv.clients.Lease().Seconds()))
 	case proto.AttrRdAttrError:
 		return xdr.AppendUint32(b, uint32(v.err))
 	case proto.AttrFileHandle:

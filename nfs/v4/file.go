@@ -93,7 +93,7 @@ func (c *compound) resolve(sid *proto.StateID) proto.Status {
 
 // anonymous tells whether I/O without an open is allowed (RFC 8881 8.2.3, 8.4.2).
 func (c *compound) anonymous(sid *proto.StateID, key *lock.FileKey, want state.Share) proto.Status {
-	if c.srv.cfg.Clients.Grace().Active() {
+	if c.srv.clients.Grace().Active() {
 		return proto.ErrGrace
 	}
 	if *sid == proto.BypassStateID && want == state.ShareRead {
@@ -112,7 +112,7 @@ func (c *compound) anonymous(sid *proto.StateID, key *lock.FileKey, want state.S
 
 // expireHolders ends the courtesy towards expired clients that have the file open, and tells whether there were any.
 func (c *compound) expireHolders(key *lock.FileKey) bool {
-	a, some := c.srv.cfg.Clients.ExpireHolders(*key, c.now)
+	a, some := c.srv.clients.ExpireHolders(*key, c.now)
 	c.srv.act(a)
 	return some
 }

@@ -28,7 +28,7 @@ func (c *compound) bindConnToSession() proto.Status {
 		return proto.ErrBadXDR
 	}
 	switch {
-	case c.srv.cfg.Clients.Session(&a.session) == nil:
+	case c.srv.clients.Session(&a.session) == nil:
 		return proto.ErrBadSession
 	case a.dir == 2: // CDFC4_BACK, and nothing else
 		return proto.ErrInval

@@ -19,7 +19,6 @@ func (c *compound) commit() proto.Status {
 	if off > math.MaxInt64 || int64(n) > math.MaxInt64-int64(off) {
 		return proto.ErrInval
 	}
-	v := c.srv.cfg.Verifier.Current()
 	f, err := c.cur.node.Open(c.ctx, c.creds(), vfs.OpenWrite|vfs.AccessOwnerOverride)
 	if vfs.StatusOf(err) == vfs.ErrAccess || vfs.StatusOf(err) == vfs.ErrReadOnly { // whoever wrote may have lost the right to since
 		f, err = c.cur.node.Open(c.ctx, c.creds(), vfs.OpenRead|vfs.AccessOwnerOverride)
@@ -33,6 +32,7 @@ func (c *compound) commit() proto.Status {
 		c.srv.cfg.Verifier.Lost()
 		return statusOf(err)
 	}
+	v := c.srv.cfg.Verifier.Current() // what was lost until now shows
 	c.r.Head = append(c.r.Head, v[:]...)
 	return proto.OK
 }

@@ -54,6 +54,7 @@ func (c *compound) create() proto.Status {
 		return st
 	}
 	dir, cred := c.cur.node, c.creds()
+	defer c.lockDir(&c.cur).Unlock()
 	before := c.change(dir)
 	var n vfs.Node
 	var err error

@@ -43,7 +43,7 @@ func (c *compound) createSession() proto.Status {
 	if c.badXDR() {
 		return proto.ErrBadXDR
 	}
-	n, act, st := c.srv.cfg.Clients.CreateSession(a, c.principal(), c.now)
+	n, act, st := c.srv.clients.CreateSession(a, c.principal(), c.now)
 	c.srv.act(act)
 	if st != proto.OK {
 		return st

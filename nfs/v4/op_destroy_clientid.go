@@ -8,7 +8,7 @@ func (c *compound) destroyClientID() proto.Status {
 	if c.badXDR() {
 		return proto.ErrBadXDR
 	}
-	a, st := c.srv.cfg.Clients.DestroyClientID(id)
+	a, st := c.srv.clients.DestroyClientID(id)
 	c.srv.act(a)
 	return st
 }

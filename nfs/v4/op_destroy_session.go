@@ -12,5 +12,5 @@ func (c *compound) destroySession() proto.Status {
 	if own != nil && own.ID == id && c.index+1 < c.count {
 		return proto.ErrNotOnlyOp
 	}
-	return c.srv.cfg.Clients.DestroySession(&id, own)
+	return c.srv.clients.DestroySession(&id, own)
 }

@@ -59,7 +59,7 @@ func (c *compound) exchangeID() proto.Status {
 	case 2:
 		return proto.ErrEncrAlgUnsupp
 	}
-	e, act, st := c.srv.cfg.Clients.ExchangeID(a.owner, a.verifier, c.principal(), a.flags, c.now)
+	e, act, st := c.srv.clients.ExchangeID(a.owner, a.verifier, c.principal(), a.flags, c.now)
 	c.srv.act(act)
 	if st != proto.OK {
 		return st
@@ -69,9 +69,9 @@ func (c *compound) exchangeID() proto.Status {
 	c.uint32(e.Flags)
 	c.uint32(0) // SP4_NONE
 	c.uint64(0) // so_minor_id
-	c.r.Head = xdr.AppendString(c.r.Head, c.srv.cfg.Owner)
-	c.r.Head = xdr.AppendString(c.r.Head, c.srv.cfg.Owner) // eir_server_scope
-	c.uint32(0)                                            // no nfs_impl_id4
+	c.r.Head = xdr.AppendString(c.r.Head, c.srv.owner)
+	c.r.Head = xdr.AppendString(c.r.Head, c.srv.owner) // eir_server_scope
+	c.uint32(0)                                        // no nfs_impl_id4
 	return proto.OK
 }
 

@@ -25,6 +25,7 @@ func (c *compound) link() proto.Status {
 		return st
 	}
 	dir := c.cur.node
+	defer c.lockDir(&c.cur).Unlock()
 	before := c.change(dir)
 	if err := dir.Link(c.ctx, c.creds(), name, c.saved.node); err != nil {
 		return statusOf(err)

@@ -103,7 +103,7 @@ func (c *compound) lock() proto.Status {
 
 // mayClaim tells whether the client may be given new state, or reclaim some (RFC 8881 8.4.2.1).
 func (c *compound) mayClaim(reclaim bool) proto.Status {
-	g := c.srv.cfg.Clients.Grace()
+	g := c.srv.clients.Grace()
 	switch {
 	case reclaim && (!g.Active() || c.client.ReclaimDone()):
 		return proto.ErrNoGrace
@@ -128,7 +128,7 @@ func (c *compound) tryLock(key lock.FileKey, o lock.Owner, r lock.Range, write, 
 		if denied == nil || denied.Owner.Proto != state.ProtoNFS4 {
 			return denied
 		}
-		a, expired := c.srv.cfg.Clients.Expire(denied.Owner.Client, c.now)
+		a, expired := c.srv.clients.Expire(denied.Owner.Client, c.now)
 		c.srv.act(a)
 		if !expired {
 			return denied

@@ -36,7 +36,7 @@ func (c *compound) lockT() proto.Status {
 	if st := badRange(&a.rng); st != proto.OK {
 		return st
 	}
-	if c.srv.cfg.Clients.Grace().Active() {
+	if c.srv.clients.Grace().Active() {
 		return proto.ErrGrace
 	}
 	write := a.kind == writeLT || a.kind == writewLT

@@ -41,8 +41,8 @@ func (c *compound) open() proto.Status {
 	if st != proto.OK {
 		return st
 	}
-	if st := c.record(); st != proto.OK {
-		return st
+	if c.srv.remember(c.client) != nil {
+		return proto.ErrServerFault
 	}
 	sid, st := c.openState(&a, &o)
 	if st != proto.OK {
@@ -122,6 +122,7 @@ func (c *compound) openCreate(a *openArgs) (o opened, st proto.Status) {
 		set.Atime, set.Mtime = verifierTimes(a.verifier)
 	}
 	dir, cred := c.cur.node, c.creds()
+	defer c.lockDir(&c.cur).Unlock()
 	o.before = c.change(dir)
 	n, created, err := dir.Create(c.ctx, cred, name, a.mode != unchecked, &set)
 	if isExclusive && vfs.StatusOf(err) == vfs.ErrExist {
@@ -214,19 +215,6 @@ func (c *compound) truncate(o *opened) proto.Status {
 		return statusOf(err)
 	}
 	return c.stable(o.t.export, o.t.node)
-}
-
-// record makes sure that a record of the client survives a restart before it has state.
-func (c *compound) record() proto.Status {
-	if !c.client.NeedsRecord() {
-		return proto.OK
-	}
-	if err := c.srv.cfg.Records.Put(c.client.Record()); err != nil {
-		c.srv.cfg.Logger.Error("client record not written", "error", err)
-		return proto.ErrServerFault
-	}
-	c.client.SetRecorded()
-	return proto.OK
 }
 
 // noDelegation appends an open_delegation4 that says that, and if the client asked for one why, there is none.

@@ -13,7 +13,7 @@ func (c *compound) reclaimComplete() proto.Status {
 	case oneFS:
 		return proto.OK
 	}
-	a, st := c.srv.cfg.Clients.ReclaimComplete(c.client)
+	a, st := c.srv.clients.ReclaimComplete(c.client)
 	c.srv.act(a)
 	return st
 }

@@ -19,6 +19,7 @@ func (c *compound) remove() proto.Status {
 		return st
 	}
 	dir, cred := c.cur.node, c.creds()
+	defer c.lockDir(&c.cur).Unlock()
 	before := c.change(dir)
 	err := dir.Remove(c.ctx, cred, name, false)
 	if vfs.StatusOf(err) == vfs.ErrIsDir {

@@ -13,6 +13,7 @@ func (c *compound) removeXattr() proto.Status {
 		return st
 	}
 	n := c.cur.node
+	defer c.lockDir(&c.cur).Unlock()
 	before := c.change(n)
 	if err := x.RemoveXattr(c.ctx, c.creds(), name); err != nil {
 		return statusOf(err)

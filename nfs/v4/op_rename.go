@@ -31,6 +31,9 @@ func (c *compound) rename() proto.Status {
 		return st
 	}
 	src, dst := c.saved.node, c.cur.node
+	one, two := c.srv.cfg.Dirs.Lock2(c.cur.export.FS.Caps().FSID, src.Handle(), dst.Handle())
+	defer one.Unlock()
+	defer two.Unlock()
 	srcBefore, dstBefore := c.change(src), c.change(dst)
 	if err := src.Rename(c.ctx, c.creds(), oldName, dst, newName); err != nil {
 		return statusOf(err)

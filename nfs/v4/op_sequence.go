@@ -28,7 +28,7 @@ func (c *compound) sequence() proto.Status {
 	if a.decode(c) {
 		return proto.ErrBadXDR
 	}
-	s := c.srv.cfg.Clients.Session(&a.session)
+	s := c.srv.clients.Session(&a.session)
 	if s == nil {
 		return proto.ErrBadSession
 	}

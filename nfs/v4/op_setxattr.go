@@ -33,6 +33,7 @@ func (c *compound) setXattr() proto.Status {
 		return proto.ErrXattr2Big
 	}
 	n := c.cur.node
+	defer c.lockDir(&c.cur).Unlock()
 	before := c.change(n)
 	// SETXATTR4_EITHER, _CREATE and _REPLACE are 0, 1 and 2, as vfs.XattrFlags are.
 	if err := x.SetXattr(c.ctx, c.creds(), name, a.value, vfs.XattrFlags(a.how)); err != nil {

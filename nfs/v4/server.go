@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	records "fileserver/internal/state"
 	"fileserver/nfs"
 	"fileserver/nfs/rpc"
 	"fileserver/nfs/v4/proto"
@@ -20,42 +21,20 @@ const (
 	Version = 4
 )
 
-// Verifier is the write verifier (RFC 8881 18.3.3, 18.32.3): it is the same for WRITE and COMMIT of both
-// versions of NFS, and changes when data written but not committed may have been lost.
-type Verifier interface {
-	// Current is the verifier of the moment.
-	Current() [8]byte
-	// Lost changes it: a backend could not make data stable.
-	Lost()
-}
-
-// Records keep which clients have state, over restarts (RFC 8881 8.4.2.1).
-type Records interface {
-	// Put makes a record stable before it returns.
-	Put(record string) error
-	// Delete removes a record, if it is there.
-	Delete(record string) error
-}
-
-// NoRecords keeps nothing: after a restart nobody can reclaim.
-type NoRecords struct{}
-
-// Put implements Records.
-func (NoRecords) Put(string) error { return nil }
-
-// Delete implements Records.
-func (NoRecords) Delete(string) error { return nil }
-
 // Config configures a Server.
 type Config struct {
 	Exports  *nfs.Exports
-	Clients  *state.Clients // with the same Locks as below
-	Locks    *lock.Manager
-	Verifier Verifier
-	Records  Records      // nil: NoRecords
-	Logger   *slog.Logger // nil: nothing is logged
-	// Owner names the server, the same after a restart: clients recognise trunks by it (RFC 8881 2.10.4).
-	Owner string
+	Locks    *lock.Manager      // shared by all protocols
+	Dirs     *nfs.DirLocks      // shared with NFSv3
+	Verifier *nfs.WriteVerifier // shared with NFSv3
+	// Store keeps which clients have state over restarts. Nil: nothing survives, and nobody can reclaim.
+	Store  *records.Store
+	Logger *slog.Logger // nil: nothing is logged
+	// Lease is how long a client's state lives without a sign of it, and Grace how long clients have after a restart to
+	// reclaim theirs. Default 90 s both.
+	Lease, Grace time.Duration
+	// State has further limits of the clients' state.
+	State state.Config
 	// MaxIO is the most data of one READ or WRITE, bytes. Default 1 MiB.
 	MaxIO uint32
 	// Now is the clock. Default time.Now.
@@ -65,16 +44,19 @@ type Config struct {
 // Server executes COMPOUNDs. It is safe for concurrent use.
 type Server struct {
 	cfg     Config
+	log     *slog.Logger
+	clients *state.Clients
+	bucket  *records.Bucket // nil without Store
+	owner   string          // names the server, the same after a restart: clients recognise trunks by it (RFC 8881 2.10.5)
 	pseudo  atomic.Pointer[pseudoTree]
 	started time.Time
 	pool    sync.Pool // of *compound
 }
 
-// New makes a server.
-func New(cfg Config) *Server {
-	if cfg.Records == nil {
-		cfg.Records = NoRecords{}
-	}
+const defaultGrace = 90 * time.Second
+
+// New makes a server. If clients had state in the former run, the grace period begins.
+func New(cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -84,10 +66,26 @@ func New(cfg Config) *Server {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	s := &Server{cfg: cfg, started: cfg.Now()}
+	if cfg.Grace == 0 {
+		cfg.Grace = defaultGrace
+	}
+	s := &Server{cfg: cfg, log: cfg.Logger, started: cfg.Now()}
 	s.pool.New = func() any { return new(compound) }
-	return s
+	sc := cfg.State
+	sc.Lease, sc.Locks = cfg.Lease, cfg.Locks
+	known, err := s.recover(&sc)
+	if err != nil {
+		return nil, err
+	}
+	s.clients = state.New(sc, known, s.started, cfg.Grace)
+	if s.clients.Grace().Active() {
+		s.log.Info("NFSv4 grace period began", "clients", len(known), "length", cfg.Grace)
+	}
+	return s, nil
 }
+
+// Clients is the clients' state, for metrics.
+func (s *Server) Clients() *state.Clients { return s.clients }
 
 // Program is the RPC program: NULL and COMPOUND (RFC 8881 16).
 func (s *Server) Program() *rpc.Program {
@@ -113,13 +111,7 @@ func (s *Server) Run(ctx context.Context) {
 }
 
 // Tick does what is due; [Server.Run] calls it.
-func (s *Server) Tick() {
-	was := s.cfg.Clients.Grace().Active()
-	s.act(s.cfg.Clients.Tick(s.cfg.Now()))
-	if was && !s.cfg.Clients.Grace().Active() {
-		s.cfg.Logger.Info("NFSv4 grace period ended")
-	}
-}
+func (s *Server) Tick() { s.act(s.clients.Tick(s.cfg.Now())) }
 
 // act does what the machine of states leaves to be done. No lock is held.
 func (s *Server) act(a state.Actions) {
@@ -130,8 +122,9 @@ func (s *Server) act(a state.Actions) {
 		r.Release()
 	}
 	for _, k := range a.Forget {
-		if err := s.cfg.Records.Delete(k); err != nil {
-			s.cfg.Logger.Error("client record not removed", "error", err)
-		}
+		s.forget(k)
+	}
+	if a.GraceOver {
+		s.log.Info("NFSv4 grace period ended")
 	}
 }

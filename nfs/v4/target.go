@@ -121,9 +121,14 @@ func (c *compound) change(n vfs.Node) uint64 {
 	return a.Change
 }
 
-// changeInfo appends a change_info4 (RFC 8881 3.3.8). Others may have changed the directory between the two looks: it is not atomic.
+// lockDir keeps other requests from changing the directory (or other object) between the two looks at it for a change_info4.
+func (c *compound) lockDir(t *target) *nfs.DirLock {
+	return c.srv.cfg.Dirs.Lock(t.export.FS.Caps().FSID, t.node.Handle())
+}
+
+// changeInfo appends a change_info4 (RFC 8881 3.3.8) of a directory that was locked.
 func (c *compound) changeInfo(before, after uint64) {
-	c.bool(false)
+	c.bool(true)
 	c.uint64(before)
 	c.uint64(after)
 }

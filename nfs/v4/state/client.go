@@ -29,12 +29,15 @@ type Actions struct {
 	Release []Resource   // of opens that ended
 	Unlock  []*LockState // all ranges of their owners on their files are to be unlocked
 	Forget  []string     // records to be removed
+	// GraceOver tells that the grace period has ended.
+	GraceOver bool
 }
 
 func (a *Actions) add(b Actions) {
 	a.Release = append(a.Release, b.Release...)
 	a.Unlock = append(a.Unlock, b.Unlock...)
 	a.Forget = append(a.Forget, b.Forget...)
+	a.GraceOver = a.GraceOver || b.GraceOver
 }
 
 // Client is a client ID and all its state.

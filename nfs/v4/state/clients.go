@@ -136,6 +136,7 @@ func (s *Clients) endGrace() Actions {
 
 // endGraceLocked is endGrace with mu held.
 func (s *Clients) endGraceLocked() (a Actions) {
+	a.GraceOver = true
 	alive := map[string]bool{}
 	for _, c := range s.byID {
 		if c.confirmed && (c.done.Load() || c.hasState()) {
