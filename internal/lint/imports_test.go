@@ -20,11 +20,11 @@ var owners = map[string][]string{
 	"go.etcd.io/bbolt":                    {"internal/state", "vfs/posix"},
 	"github.com/buildbarn/go-xdr":         nil,
 	"github.com/google/go-cmp":            nil,
-	"github.com/hanwen/go-fuse":           nil,
+	"github.com/hanwen/go-fuse":           {"vfs/fusetest"},
 	"github.com/hirochachacha/go-smb2":    nil,
 	"github.com/rogpeppe/go-internal":     nil,
 	"go.uber.org/goleak":                  nil,
-	"pgregory.net/rapid":                  nil,
+	"pgregory.net/rapid":                  {"vfs/vfstest"},
 }
 
 // amendments are rows and imports that the table should have and does not yet.
@@ -32,6 +32,7 @@ var owners = map[string][]string{
 var amendments = []rule{
 	{entry: "internal/workers"},
 	{entry: "nfs/rpc", may: []string{"vfs", "internal/workers"}}, // vfs.Cred
+	{entry: "vfs/fusetest", may: []string{"vfs", "vfs/lock"}},
 	{entry: "nfsrdma", may: []string{"internal/workers"}},
 }
 

@@ -21,13 +21,12 @@ type raw struct {
 	client uint64 // of the lock owners
 	tmp    atomic.Uint64
 
-	mu      sync.Mutex
-	nodes   map[uint64]*entry
-	byName  map[vfs.Handle]*entry
-	files   map[uint64]vfs.File
-	next    uint64
-	pids    map[lock.Owner]uint32
-	stopped bool
+	mu     sync.Mutex
+	nodes  map[uint64]*entry
+	byName map[vfs.Handle]*entry
+	files  map[uint64]vfs.File
+	next   uint64
+	pids   map[lock.Owner]uint32
 }
 
 // entry is an object the kernel remembers.
