@@ -2,6 +2,7 @@
 package nfs
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"slices"
 	"strings"
@@ -47,6 +48,17 @@ func (e *Export) Allows(addr netip.Addr) bool {
 
 // AllowsFlavor tells whether calls of the flavor may use the export.
 func (e *Export) AllowsFlavor(f rpc.Flavor) bool { return slices.Contains(e.Flavors, f) }
+
+// Admits tells whether the client and the flavor of the call may use the export.
+func (e *Export) Admits(c *rpc.Call) bool {
+	return e.Allows(c.Conn.RemoteAddr.Addr()) && e.AllowsFlavor(c.Flavor)
+}
+
+// FSID is the file system's identity in 64 bits, as NFSv3 and the minor number of NFSv4 have it.
+func (e *Export) FSID() uint64 {
+	id := e.FS.Caps().FSID
+	return binary.BigEndian.Uint64(id[:8]) ^ binary.BigEndian.Uint64(id[8:])
+}
 
 // Cred is the call's credential after the export's squashing. The result is the call's, and valid until
 // Cred is asked again for the same call; c.Cred itself stays as the client stated it, so that a

@@ -100,8 +100,8 @@ func (c *Conn) accept() error {
 		return err
 	}
 	_, ord := id.Negotiated()
-	s.cfg.Logger.Info("nfsrdma: connection", "remote", c.info.RemoteAddr, "transport", c.info.Transport,
-		"device", id.Device().Name(), "credits", s.cfg.Credits, "inline_out", c.inline,
+	s.cfg.Logger.Info("connection opened", "id", c.info.ID, "transport", c.info.Transport, "remote", c.info.RemoteAddr,
+		"local", c.info.LocalAddr, "device", id.Device().Name(), "credits", s.cfg.Credits, "inline_out", c.inline,
 		"inline_in", min(s.cfg.Inline, c.peer.sendSize), "reads", ord, "invalidate", c.inv)
 	return nil
 }
@@ -177,7 +177,7 @@ func (c *Conn) Closed(err error) {
 	if err != nil {
 		level = c.srv.cfg.Logger.Warn
 	}
-	level("nfsrdma: connection closed", "remote", c.info.RemoteAddr, "calls", c.count.calls.Load(),
+	level("connection closed", "id", c.info.ID, "transport", c.info.Transport, "remote", c.info.RemoteAddr, "calls", c.count.calls.Load(),
 		"age", time.Since(c.opened).Round(time.Millisecond), "reason", reason(err))
 	if idle {
 		c.release()

@@ -114,7 +114,7 @@ func (s *Server) Serve(ctx context.Context, ln rdma.Listener) error {
 		}
 		s.mu.Unlock()
 		if err != nil {
-			s.cfg.Logger.Warn("nfsrdma: connection refused", "remote", id.RemoteAddr(), "reason", err)
+			s.cfg.Logger.Warn("connection refused", "transport", id.Device().Caps().Transport.String(), "remote", id.RemoteAddr(), "reason", err)
 			_ = id.Reject(nil) // the peer learns it, or has gone
 			continue
 		}
@@ -129,7 +129,7 @@ func (s *Server) Serve(ctx context.Context, ln rdma.Listener) error {
 func (s *Server) open(id rdma.ID) {
 	c, err := newConn(s, id)
 	if err != nil {
-		s.cfg.Logger.Warn("nfsrdma: connection refused", "remote", id.RemoteAddr(), "reason", err)
+		s.cfg.Logger.Warn("connection refused", "transport", id.Device().Caps().Transport.String(), "remote", id.RemoteAddr(), "reason", err)
 		_ = id.Reject(nil)
 		return
 	}

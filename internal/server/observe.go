@@ -63,30 +63,17 @@ func (o *procedureObserver) Done(c *rpc.Call, s rpc.AcceptStat, d time.Duration)
 	}
 }
 
-// tcpObserver implements rpc.ConnObserver: it counts, and writes the line that
-// every connection gets.
+// tcpObserver implements rpc.ConnObserver.
 type tcpObserver struct {
-	log    *Log
-	noRDMA string // why a connection on TCP does not use RDMA
-
 	open, total, in, out atomic.Int64
 }
 
-func (o *tcpObserver) Opened(c *rpc.Conn) {
+func (o *tcpObserver) Opened(*rpc.Conn) {
 	o.open.Add(1)
 	o.total.Add(1)
-	o.log.Info("connection", "id", c.ID, "transport", c.Transport, "remote", c.RemoteAddr, "local", c.LocalAddr, "no_rdma", o.noRDMA)
 }
 
-func (o *tcpObserver) Closed(c *rpc.Conn, err error) {
-	o.open.Add(-1)
-	if err != nil {
-		o.log.Info("connection ended", "id", c.ID, "transport", c.Transport, "remote", c.RemoteAddr, "reason", err)
-		return
-	}
-	o.log.Debug("connection ended", "id", c.ID, "transport", c.Transport, "remote", c.RemoteAddr, "reason", "the client closed it")
-}
-
+func (o *tcpObserver) Closed(*rpc.Conn, error)     { o.open.Add(-1) }
 func (o *tcpObserver) Received(_ *rpc.Conn, n int) { o.in.Add(int64(n)) }
 func (o *tcpObserver) Sent(_ *rpc.Conn, n int)     { o.out.Add(int64(n)) }
 

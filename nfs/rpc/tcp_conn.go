@@ -67,7 +67,7 @@ func (c *tcpConn) serve() error {
 	stop := context.AfterFunc(c.ctx, func() { c.abort(context.Cause(c.ctx)) })
 	defer stop()
 	c.srv.cfg.Observer.Opened(&c.info)
-	c.srv.cfg.Logger.Info("connection opened", "id", c.info.ID, "transport", c.info.Transport, "remote", c.info.RemoteAddr.String(),
+	c.srv.cfg.Logger.Debug("connection opened", "id", c.info.ID, "transport", c.info.Transport, "remote", c.info.RemoteAddr.String(),
 		"local", c.info.LocalAddr.String(), "max_message", c.srv.cfg.MaxMessage, "max_calls", c.srv.cfg.MaxCalls)
 
 	err := c.read()
@@ -92,7 +92,11 @@ func (c *tcpConn) serve() error {
 	c.mu.Unlock()
 	close(c.done)
 	c.srv.cfg.Observer.Closed(&c.info, err)
-	c.srv.cfg.Logger.Info("connection closed", "id", c.info.ID, "remote", c.info.RemoteAddr.String(), "error", err)
+	reason := "disconnected"
+	if err != nil {
+		reason = err.Error()
+	}
+	c.srv.cfg.Logger.Debug("connection closed", "id", c.info.ID, "transport", c.info.Transport, "remote", c.info.RemoteAddr.String(), "reason", reason)
 	return err
 }
 
