@@ -31,11 +31,11 @@ func (s *Server) startNFS() error {
 		noRDMA = "there is no listener for it: " + err.Error()
 		missing = append(missing, err)
 	}
-	seen := &tcpObserver{}
+	seen := &tcpObserver{log: s.log, noRDMA: noRDMA, maxCalls: cfg.Limits.InFlight}
 	tcp := &tcpService{
 		log: s.log, addrs: on(cfg.Listen, cfg.NFS.Port),
 		rpc: rpc.NewTCPServer(rpc.TCPConfig{
-			Handler: handler, Buffers: s.pool, Logger: s.log.With("no_rdma", noRDMA), Observer: seen,
+			Handler: handler, Buffers: s.pool, Logger: s.log.Logger, Observer: seen,
 			MaxCalls: cfg.Limits.InFlight, MaxConns: cfg.Limits.Connections,
 		}),
 	}

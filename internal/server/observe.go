@@ -63,17 +63,32 @@ func (o *procedureObserver) Done(c *rpc.Call, s rpc.AcceptStat, d time.Duration)
 	}
 }
 
-// tcpObserver implements rpc.ConnObserver.
+// tcpObserver implements rpc.ConnObserver: it counts, and writes the line that
+// says why a connection does not use RDMA.
 type tcpObserver struct {
+	log      *Log
+	noRDMA   string
+	maxCalls int
+
 	open, total, in, out atomic.Int64
 }
 
-func (o *tcpObserver) Opened(*rpc.Conn) {
+func (o *tcpObserver) Opened(c *rpc.Conn) {
 	o.open.Add(1)
 	o.total.Add(1)
+	o.log.Info("connection opened", "id", c.ID, "transport", c.Transport, "remote", c.RemoteAddr, "local", c.LocalAddr,
+		"calls", o.maxCalls, "no_rdma", o.noRDMA)
 }
 
-func (o *tcpObserver) Closed(*rpc.Conn, error)     { o.open.Add(-1) }
+func (o *tcpObserver) Closed(c *rpc.Conn, err error) {
+	o.open.Add(-1)
+	reason := "disconnected"
+	if err != nil {
+		reason = err.Error()
+	}
+	o.log.Info("connection closed", "id", c.ID, "transport", c.Transport, "remote", c.RemoteAddr, "reason", reason)
+}
+
 func (o *tcpObserver) Received(_ *rpc.Conn, n int) { o.in.Add(int64(n)) }
 func (o *tcpObserver) Sent(_ *rpc.Conn, n int)     { o.out.Add(int64(n)) }
 

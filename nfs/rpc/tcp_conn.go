@@ -67,8 +67,6 @@ func (c *tcpConn) serve() error {
 	stop := context.AfterFunc(c.ctx, func() { c.abort(context.Cause(c.ctx)) })
 	defer stop()
 	c.srv.cfg.Observer.Opened(&c.info)
-	c.srv.cfg.Logger.Debug("connection opened", "id", c.info.ID, "transport", c.info.Transport, "remote", c.info.RemoteAddr.String(),
-		"local", c.info.LocalAddr.String(), "max_message", c.srv.cfg.MaxMessage, "max_calls", c.srv.cfg.MaxCalls)
 
 	err := c.read()
 	if err == io.EOF || errors.Is(err, errClosing) {
@@ -92,11 +90,6 @@ func (c *tcpConn) serve() error {
 	c.mu.Unlock()
 	close(c.done)
 	c.srv.cfg.Observer.Closed(&c.info, err)
-	reason := "disconnected"
-	if err != nil {
-		reason = err.Error()
-	}
-	c.srv.cfg.Logger.Debug("connection closed", "id", c.info.ID, "transport", c.info.Transport, "remote", c.info.RemoteAddr.String(), "reason", reason)
 	return err
 }
 
