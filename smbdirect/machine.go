@@ -1,0 +1,302 @@
+package smbdirect
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// state is a connection's phase (MS-SMBD 3.1.1.1 Connection.Protocol).
+type state uint8
+
+const (
+	negotiating state = iota // server: waits for the request; client: for the response
+	open                     // data transfer
+	ended
+)
+
+// machine decides for one connection: credits, fragments, keep-alive. It is
+// pure; whoever drives it does what it says at once and in order.
+//
+// Counting of credits (MS-SMBD 3.1.5.1): available receives are posted but not
+// granted; the peer holds peerCredits; a message from the peer turns one of those into a
+// consumed receive, whose repost makes it available again.
+type machine struct {
+	p      Params
+	client bool
+	state  state
+
+	// Negotiated.
+	maxSend     int // bytes of one SEND of ours
+	maxRecv     int
+	maxMessage  int // bytes of one message of ours
+	maxTransfer int // bytes of one RDMA transfer
+
+	// Receiving.
+	target      int // credits the peer shall have
+	available   int
+	peerCredits int
+	left        uint32 // of the message being reassembled, bytes
+	assembling  bool
+
+	// Sending.
+	sendCredits int
+	respond     bool // the peer wants to hear from us
+
+	// Time. The zero time is "not running".
+	idleAt  time.Time // negotiate, idle or keep-alive timer
+	probing bool      // a keep-alive is out, or wants to be
+	probe   bool      // it has not been sent yet
+	grantAt time.Time // send credit grant timer
+}
+
+// Reasons to end a connection.
+var (
+	errNegotiateTimeout = errors.New("smbdirect: no negotiation within its time")
+	errKeepaliveTimeout = errors.New("smbdirect: the peer does not answer the keep-alive")
+	errGrantTimeout     = errors.New("smbdirect: the peer grants no credits")
+	errVersion          = errors.New("smbdirect: no common version")
+	errCredits          = errors.New("smbdirect: the peer sent without a credit")
+)
+
+func newMachine(p Params, client bool, now time.Time) *machine {
+	m := &machine{p: p, client: client, maxRecv: p.ReceiveSize}
+	m.idleAt = now.Add(p.Negotiate)
+	return m
+}
+
+// posted tells of a receive that was posted.
+func (m *machine) posted() { m.available++ }
+
+// request is the client's negotiate request. Its peer may answer once.
+func (m *machine) request() negotiateRequest {
+	m.available--
+	m.peerCredits = 1
+	return negotiateRequest{
+		minVersion: version, maxVersion: version, creditsRequested: uint16(m.p.Credits),
+		preferredSendSize: uint32(m.p.SendSize), maxReceiveSize: uint32(m.p.ReceiveSize),
+		maxFragmentedSize: uint32(m.p.MaxFragmented),
+	}
+}
+
+// requested handles a message in the server's negotiating phase (MS-SMBD
+// 3.1.5.2). If err is errVersion the answer is to be sent and the connection closed; with
+// any other error there is no answer. What the answer grants is asked for
+// separately, once the request's own receive is posted again.
+func (m *machine) requested(b []byte, now time.Time) (negotiateResponse, error) {
+	m.available--
+	r, err := parseRequest(b)
+	if err != nil {
+		return negotiateResponse{}, err
+	}
+	if r.minVersion > version || r.maxVersion < version {
+		return negotiateResponse{minVersion: version, maxVersion: version, status: statusNotSupported},
+			fmt.Errorf("%w: the peer speaks %#04x to %#04x", errVersion, r.minVersion, r.maxVersion)
+	}
+	switch {
+	case r.creditsRequested == 0:
+		return negotiateResponse{}, errors.New("smbdirect: the peer asks for no credits")
+	case r.maxReceiveSize < minReceiveSize:
+		return negotiateResponse{}, fmt.Errorf("smbdirect: the peer receives %d bytes at most", r.maxReceiveSize)
+	case r.maxFragmentedSize < minFragmentedSize:
+		return negotiateResponse{}, fmt.Errorf("smbdirect: the peer receives messages of %d bytes at most", r.maxFragmentedSize)
+	}
+	m.maxSend = min(m.p.SendSize, int(min(r.maxReceiveSize, 1<<30)))
+	m.maxRecv = min(m.p.ReceiveSize, int(min(max(r.preferredSendSize, minReceiveSize), 1<<30)))
+	m.maxMessage = int(min(r.maxFragmentedSize, 1<<30))
+	m.maxTransfer = m.p.MaxReadWrite
+	m.target = min(int(r.creditsRequested), m.p.Credits)
+	m.opened(now)
+	return negotiateResponse{
+		minVersion: version, maxVersion: version, negotiated: version,
+		creditsRequested: uint16(m.p.Credits),
+		maxReadWriteSize: uint32(m.p.MaxReadWrite), preferredSendSize: uint32(m.maxSend),
+		maxReceiveSize: uint32(m.maxRecv), maxFragmentedSize: uint32(m.p.MaxFragmented),
+	}, nil
+}
+
+// responded handles the response to the client's request (MS-SMBD 3.1.5.3).
+func (m *machine) responded(b []byte, now time.Time) error {
+	m.peerCredits--
+	r, err := parseResponse(b)
+	switch {
+	case err != nil:
+		return err
+	case r.status == statusNotSupported:
+		return fmt.Errorf("%w: the server speaks %#04x to %#04x", errVersion, r.minVersion, r.maxVersion)
+	case r.status != statusSuccess:
+		return fmt.Errorf("smbdirect: the server refuses the negotiation with status %#08x", r.status)
+	case r.negotiated != version:
+		return fmt.Errorf("smbdirect: the server chose version %#04x", r.negotiated)
+	case r.creditsRequested == 0 || r.creditsGranted == 0:
+		return errors.New("smbdirect: the server asks for, or grants, no credits")
+	case r.preferredSendSize > uint32(m.p.ReceiveSize):
+		return fmt.Errorf("smbdirect: the server wants to send %d bytes, but we receive %d", r.preferredSendSize, m.p.ReceiveSize)
+	case r.maxReceiveSize < minReceiveSize || r.maxFragmentedSize < minFragmentedSize:
+		return fmt.Errorf("smbdirect: the server receives %d bytes, messages of %d", r.maxReceiveSize, r.maxFragmentedSize)
+	case r.maxReadWriteSize < 4096:
+		return fmt.Errorf("smbdirect: the server transfers %d bytes at most", r.maxReadWriteSize)
+	}
+	m.maxSend = min(m.p.SendSize, int(min(r.maxReceiveSize, 1<<30)))
+	m.maxMessage = int(min(r.maxFragmentedSize, 1<<30))
+	m.maxTransfer = int(min(r.maxReadWriteSize, 1<<30))
+	m.target = min(int(r.creditsRequested), m.p.Credits)
+	m.sendCredits = int(r.creditsGranted)
+	m.opened(now)
+	return nil
+}
+
+func (m *machine) opened(now time.Time) {
+	m.state = open
+	m.idleAt = now.Add(m.p.Idle)
+}
+
+// grant takes what can be granted now.
+func (m *machine) grant() uint16 {
+	n := max(0, min(m.available, m.target-m.peerCredits))
+	m.available -= n
+	m.peerCredits += n
+	return uint16(n)
+}
+
+// fragment is what a received message contributes to the one being reassembled.
+type fragment struct {
+	data  []byte
+	total int  // first fragment: length of the whole message; otherwise 0
+	last  bool // the message is complete
+}
+
+// received handles a data transfer message (MS-SMBD 3.1.5.4). A fragment without data is none.
+func (m *machine) received(b []byte, now time.Time) (fragment, error) {
+	var f fragment
+	if m.peerCredits--; m.peerCredits < 0 {
+		return f, errCredits
+	}
+	if len(b) > m.maxRecv && len(b) > m.p.ReceiveSize {
+		return f, fmt.Errorf("smbdirect: a message of %d bytes, at most %d were negotiated", len(b), m.maxRecv)
+	}
+	h, data, err := parseData(b)
+	if err != nil {
+		return f, err
+	}
+	if h.creditsRequested == 0 {
+		return f, errors.New("smbdirect: the peer asks for no credits")
+	}
+	if len(data) > 0 && len(data) > m.maxRecv-headerLen {
+		return f, fmt.Errorf("smbdirect: %d bytes of data in a message of at most %d", len(data), m.maxRecv)
+	}
+	m.target = min(int(h.creditsRequested), m.p.Credits)
+	m.sendCredits = min(m.sendCredits+int(h.creditsGranted), 65535)
+	if h.creditsGranted > 0 {
+		m.grantAt = time.Time{}
+	}
+	m.alive(now)
+	if h.flags&flagResponseRequested != 0 {
+		m.respond = true
+	}
+	if len(data) == 0 {
+		if h.remaining != 0 {
+			return f, fmt.Errorf("smbdirect: %d bytes remain behind a fragment without data", h.remaining)
+		}
+		return f, nil
+	}
+	whole := uint64(h.length) + uint64(h.remaining)
+	switch {
+	case !m.assembling && whole > uint64(m.p.MaxFragmented):
+		return f, fmt.Errorf("smbdirect: a message of %d bytes, at most %d were negotiated", whole, m.p.MaxFragmented)
+	case m.assembling && whole != uint64(m.left):
+		return f, fmt.Errorf("smbdirect: a fragment of %d bytes with %d behind it, where %d are missing", h.length, h.remaining, m.left)
+	case !m.assembling:
+		f.total = int(whole)
+	}
+	m.left, m.assembling = h.remaining, h.remaining > 0
+	f.data, f.last = data, h.remaining == 0
+	return f, nil
+}
+
+// alive tells of a message that cannot be looked at yet.
+func (m *machine) alive(now time.Time) {
+	m.probing, m.probe = false, false
+	m.idleAt = now.Add(m.p.Idle)
+}
+
+// outgoing is a SEND to be made now.
+type outgoing struct {
+	h    dataTransfer
+	data int // bytes of the message's rest that go with it
+}
+
+// next decides on the next SEND, left being the bytes of the message in hand
+// that are not sent yet, 0 if there is none, and fit how many of them one SEND can
+// gather. When ok is false there is nothing to send now: ask again after every event.
+func (m *machine) next(left, fit int, now time.Time) (o outgoing, ok bool) {
+	if m.state != open {
+		return o, false
+	}
+	empty := m.respond || m.probe || m.low()
+	if left == 0 && !empty {
+		m.grantAt = time.Time{}
+		return o, false
+	}
+	grantable := max(0, min(m.available, m.target-m.peerCredits))
+	if m.sendCredits == 0 || m.sendCredits == 1 && grantable == 0 {
+		if left > 0 && m.grantAt.IsZero() {
+			m.grantAt = now.Add(m.p.Grant)
+		}
+		return o, false
+	}
+	m.grantAt = time.Time{}
+	m.sendCredits--
+	o.h = dataTransfer{creditsRequested: uint16(m.p.Credits), creditsGranted: m.grant()}
+	if left > 0 {
+		o.data = min(left, fit, m.maxSend-dataOffset)
+		o.h.length, o.h.remaining = uint32(o.data), uint32(left-o.data)
+	}
+	m.respond = false
+	if m.probe {
+		m.probe = false
+		o.h.flags = flagResponseRequested
+		m.idleAt = now.Add(m.p.Keepalive)
+	}
+	return o, true
+}
+
+// low tells whether the peer runs out of credits while we have some for it: then
+// a message goes out for the sake of the grant. A peer that wants just a few gets them all at once.
+func (m *machine) low() bool {
+	mark := m.target / 4
+	if m.target < 16 {
+		mark = 0
+	}
+	return m.available > 0 && m.peerCredits <= mark && m.peerCredits < m.target
+}
+
+// deadline is when tick wants to be called; zero: not at all.
+func (m *machine) deadline() time.Time {
+	if m.grantAt.IsZero() || m.idleAt.Before(m.grantAt) {
+		return m.idleAt
+	}
+	return m.grantAt
+}
+
+// tick handles the passing of time. Afterwards there may be something to send.
+func (m *machine) tick(now time.Time) error {
+	if m.state == ended {
+		return nil
+	}
+	if !m.grantAt.IsZero() && !now.Before(m.grantAt) {
+		return errGrantTimeout
+	}
+	if m.idleAt.IsZero() || now.Before(m.idleAt) {
+		return nil
+	}
+	switch {
+	case m.state == negotiating:
+		return errNegotiateTimeout
+	case m.probing:
+		return errKeepaliveTimeout
+	}
+	m.probing, m.probe = true, true
+	m.idleAt = now.Add(m.p.Keepalive)
+	return nil
+}

@@ -1,0 +1,197 @@
+package smbdirect
+
+import (
+	"errors"
+	"time"
+
+	"fileserver/internal/slab"
+	"fileserver/rdma"
+)
+
+// Received implements [rdma.EndpointHandler].
+func (c *Conn) Received(buf *slab.Buf, _ uint32, _ bool) {
+	c.mu.Lock()
+	switch {
+	case c.err != nil || c.m.state == ended:
+		c.mu.Unlock()
+		buf.Release()
+		return
+	case c.m.state == negotiating:
+		c.negotiate(buf)
+		c.mu.Unlock()
+		return
+	case c.busy:
+		c.inbox = append(c.inbox, buf)
+		c.m.alive(time.Now())
+		c.mu.Unlock()
+		return
+	}
+	c.busy = c.accept(buf)
+	c.mu.Unlock()
+}
+
+// negotiate handles a message of the negotiating phase. Called with mu held.
+func (c *Conn) negotiate(buf *slab.Buf) {
+	now := time.Now()
+	var err error
+	var resp negotiateResponse
+	if c.m.client {
+		err = c.m.responded(buf.Bytes(), now)
+	} else {
+		resp, err = c.m.requested(buf.Bytes(), now)
+	}
+	c.repost(buf)
+	if !c.m.client && c.err == nil && (err == nil || errors.Is(err, errVersion)) {
+		if err == nil {
+			resp.creditsGranted = c.m.grant()
+		}
+		c.sendNegotiate(resp.append)
+	}
+	if err != nil {
+		c.fail(err)
+	}
+	if c.err != nil {
+		return
+	}
+	c.info.MaxMessage, c.info.MaxReadWrite = c.m.maxMessage, c.m.maxTransfer
+	c.handler = c.opened(c)
+	close(c.ready)
+	c.pump()
+}
+
+// sendNegotiate sends a negotiate message. Called with mu held.
+func (c *Conn) sendNegotiate(msg func([]byte) []byte) {
+	s := c.takeSlot() // there are none in use yet
+	n := len(msg(c.slotBytes(s)))
+	op := c.ep.NewSendOp()
+	op.SendFrom(c.headers.Retain(), int(s.i)*slotSize, n)
+	c.post(op, s)
+}
+
+// accept handles a data transfer message. It returns true when that has to wait
+// for memory: await goes on with it. Called with mu held; lets go of it meanwhile.
+func (c *Conn) accept(buf *slab.Buf) bool {
+	f, err := c.m.received(buf.Bytes(), time.Now())
+	if err != nil {
+		buf.Release()
+		c.fail(err)
+		return false
+	}
+	if f.total > 0 {
+		var ok bool
+		if c.assembly, ok = c.pool.TryGet(f.total); !ok {
+			go c.await(buf, f)
+			return true
+		}
+		c.got = 0
+	}
+	c.take(buf, f)
+	return false
+}
+
+// take copies a fragment out of its receive, posts that again, and hands over
+// the message if it is complete. Called with mu held; lets go of it meanwhile.
+func (c *Conn) take(buf *slab.Buf, f fragment) {
+	if len(f.data) > 0 {
+		c.got += copy(c.assembly.Bytes()[c.got:], f.data)
+	}
+	c.repost(buf)
+	var whole *slab.Buf
+	if f.last {
+		whole, c.assembly = c.assembly, nil
+		c.count.messagesIn.Add(1)
+	}
+	if whole != nil {
+		h := c.handler
+		c.mu.Unlock()
+		h.Message(whole) // first: an answer carries the grant that a SEND of its own would otherwise
+		c.mu.Lock()
+	}
+	c.pump()
+}
+
+// await waits for the memory that a message needs, then goes on with it and
+// with what has arrived since. Meanwhile the peer is granted nothing.
+func (c *Conn) await(buf *slab.Buf, f fragment) {
+	b, err := c.pool.Get(c.ctx, f.total)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err != nil:
+		buf.Release()
+		c.fail(err)
+	case c.m.state == ended:
+		buf.Release()
+		b.Release()
+	default:
+		c.assembly, c.got = b, 0
+		c.take(buf, f)
+	}
+	for len(c.inbox) > 0 {
+		next := c.inbox[0]
+		c.inbox = c.inbox[1:]
+		if c.m.state == ended {
+			next.Release()
+		} else if c.accept(next) {
+			return
+		}
+	}
+	c.busy = false
+	if c.closed {
+		c.dropAssembly()
+	}
+}
+
+// dropAssembly releases a message that will never be complete. Called with mu held.
+func (c *Conn) dropAssembly() {
+	if c.assembly != nil {
+		c.assembly.Release()
+		c.assembly = nil
+	}
+}
+
+// repost posts a receive again. Called with mu held.
+func (c *Conn) repost(buf *slab.Buf) {
+	if err := c.ep.Repost(buf); err != nil {
+		c.fail(err)
+		return
+	}
+	c.m.posted()
+}
+
+// Closed implements [rdma.EndpointHandler].
+func (c *Conn) Closed(err error) {
+	c.cancel()
+	c.mu.Lock()
+	if c.err != nil {
+		err = c.err
+	} else if err == nil && c.draining {
+		c.err = rdma.ErrClosed
+	} else if c.err = err; err == nil {
+		c.err = rdma.ErrNotConnected
+	}
+	c.m.state = ended
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	for p := c.head; p != nil; p = p.next {
+		p.Release()
+	}
+	c.head, c.tail, c.spare = nil, nil, nil
+	c.closed = true
+	if !c.busy {
+		c.dropAssembly()
+	}
+	h := c.handler
+	if h == nil {
+		close(c.ready)
+	}
+	c.mu.Unlock()
+	c.headers.Release()
+	if h != nil {
+		h.Closed(err)
+	}
+	if c.ended != nil {
+		c.ended(err)
+	}
+}

@@ -1,0 +1,200 @@
+package smbdirect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"fileserver/rdma"
+	"fileserver/smb/transport"
+)
+
+// DefaultReadDepth is the number of RDMA READs outstanding per connection, where peer and device allow.
+const DefaultReadDepth = 32
+
+// Config is what a Server needs.
+type Config struct {
+	// Memory is the registered memory for a device, the same at every call.
+	Memory func(rdma.Device) (*rdma.Memory, error)
+	// Handler makes the protocol's side of a connection that has been
+	// negotiated. It is called on the connection's goroutine and must not block, nor send.
+	Handler func(transport.Conn) transport.Handler
+	Logger  *slog.Logger
+	Params  Params
+	// MaxConns bounds the connections; 0: no bound. MaxNegotiating bounds those that have not negotiated; 0: 64.
+	MaxConns, MaxNegotiating int
+	ReadDepth                int // 0: DefaultReadDepth
+	// NextID numbers connections, across transports; nil: from 1.
+	NextID func() uint64
+}
+
+// Server accepts SMB Direct connections.
+type Server struct {
+	cfg    Config
+	lastID atomic.Uint64
+
+	mu      sync.Mutex
+	conns   map[*serverConn]struct{}
+	opening int
+	closing bool
+	empty   chan struct{} // closed when closing and no connection is left
+}
+
+// serverConn keeps the server's books of a connection, between it and the protocol's handler.
+type serverConn struct {
+	s       *Server
+	c       *Conn
+	handler transport.Handler // once negotiated
+}
+
+// NewServer makes a server.
+func NewServer(cfg Config) (*Server, error) {
+	if cfg.Memory == nil || cfg.Handler == nil || cfg.Logger == nil {
+		return nil, errors.New("smbdirect: server without memory, handler or logger")
+	}
+	if err := cfg.Params.withDefaults(false).check(); err != nil {
+		return nil, err
+	}
+	if cfg.MaxNegotiating == 0 {
+		cfg.MaxNegotiating = 64
+	}
+	if cfg.ReadDepth == 0 {
+		cfg.ReadDepth = DefaultReadDepth
+	}
+	s := &Server{cfg: cfg, conns: make(map[*serverConn]struct{}), empty: make(chan struct{})}
+	if s.cfg.NextID == nil {
+		s.cfg.NextID = func() uint64 { return s.lastID.Add(1) }
+	}
+	return s, nil
+}
+
+// Serve accepts connections from ln until ctx ends, ln is closed, or the server
+// shuts down. It does not close ln.
+func (s *Server) Serve(ctx context.Context, ln rdma.Listener) error {
+	for {
+		id, err := ln.Accept(ctx)
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, rdma.ErrClosed) {
+				return nil
+			}
+			return err
+		}
+		if err := s.open(id); err != nil {
+			s.cfg.Logger.Warn("smbdirect: connection refused", "remote", id.RemoteAddr(), "reason", err)
+			_ = id.Reject(nil) // the peer learns it, or has gone
+		}
+	}
+}
+
+// open answers a connection request. When it fails the ID is still the caller's.
+func (s *Server) open(id rdma.ID) error {
+	s.mu.Lock()
+	switch {
+	case s.closing:
+		s.mu.Unlock()
+		return errors.New("the server is shutting down")
+	case s.cfg.MaxConns > 0 && len(s.conns) >= s.cfg.MaxConns:
+		s.mu.Unlock()
+		return fmt.Errorf("there are %d connections, the configured most", s.cfg.MaxConns)
+	case s.opening >= s.cfg.MaxNegotiating:
+		s.mu.Unlock()
+		return fmt.Errorf("%d connections are being negotiated already", s.opening)
+	}
+	s.opening++
+	s.mu.Unlock()
+	sc := &serverConn{s: s}
+	mem, err := s.cfg.Memory(id.Device())
+	if err == nil && id.Remote().ORD == 0 && id.Device().Caps().Transport != rdma.TransportIWARP {
+		err = errors.New("the peer answers no RDMA READs, so it could not write")
+	}
+	if err == nil {
+		sc.c, err = newConn(id, mem, s.cfg.Params, false, s.cfg.NextID(), sc.opened)
+	}
+	if err != nil {
+		s.mu.Lock()
+		s.opening--
+		s.mu.Unlock()
+		return err
+	}
+	sc.c.ended = sc.closed
+	s.mu.Lock()
+	s.conns[sc] = struct{}{}
+	s.mu.Unlock()
+	if err := id.Accept(acceptParams(id, s.cfg.ReadDepth)); err != nil {
+		sc.c.Disconnect(err, false) // ends in closed
+		return nil
+	}
+	sc.c.start()
+	return nil
+}
+
+// opened is called when the connection has been negotiated, with its lock held.
+func (sc *serverConn) opened(c *Conn) transport.Handler {
+	s := sc.s
+	s.mu.Lock()
+	s.opening--
+	s.mu.Unlock()
+	id := c.ep.ID()
+	_, ord := id.Negotiated()
+	s.cfg.Logger.Info("smbdirect: connection", "remote", c.info.RemoteAddr, "transport", c.info.Transport,
+		"device", id.Device().Name(), "credits", c.m.target, "send", c.m.maxSend, "receive", c.m.maxRecv,
+		"fragmented", c.m.maxMessage, "readwrite", c.m.maxTransfer, "reads", ord)
+	sc.handler = s.cfg.Handler(c)
+	return sc.handler
+}
+
+// closed is called when the connection has ended.
+func (sc *serverConn) closed(err error) {
+	s := sc.s
+	reason := "disconnected"
+	log := s.cfg.Logger.Info
+	if err != nil {
+		reason, log = err.Error(), s.cfg.Logger.Warn
+	}
+	log("smbdirect: connection closed", "remote", sc.c.info.RemoteAddr, "negotiated", sc.handler != nil, "reason", reason)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sc.handler == nil {
+		s.opening--
+	}
+	delete(s.conns, sc)
+	if s.closing && len(s.conns) == 0 {
+		close(s.empty)
+	}
+}
+
+// Conns returns the connections of the moment.
+func (s *Server) Conns() []*Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*Conn, 0, len(s.conns))
+	for sc := range s.conns {
+		list = append(list, sc.c)
+	}
+	return list
+}
+
+// Shutdown refuses new connections and waits until all have ended: the protocol
+// ends those it has. When ctx ends they are disconnected.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	first := !s.closing
+	s.closing = true
+	if first && len(s.conns) == 0 {
+		close(s.empty)
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.empty:
+		return nil
+	case <-ctx.Done():
+	}
+	for _, c := range s.Conns() {
+		c.Disconnect(context.Cause(ctx), false)
+	}
+	<-s.empty
+	return context.Cause(ctx)
+}
