@@ -66,7 +66,8 @@ func limited(t *testing.T, p *peer, credits, n int) {
 	}
 }
 
-// A client that uses all the server's credits gets exactly as many as it asked for.
+// A client that uses all its credits gets them back, and never more than it asked for. The
+// server does not wait for the very last: a client must keep that.
 func TestSmbdCreditMgmt_ConsumeAllSendCredits(t *testing.T) {
 	talk(t, options{mute: true}, ask(10), func(t *testing.T, e *env, p *peer, resp negotiateResponse) {
 		have := int(resp.creditsGranted)
@@ -82,8 +83,8 @@ func TestSmbdCreditMgmt_ConsumeAllSendCredits(t *testing.T) {
 				}
 				have += int(h.creditsGranted)
 			}
-			if have != 10 {
-				t.Fatalf("%d credits after all were used, want 10", have)
+			if have < 9 || have > 10 {
+				t.Fatalf("%d credits after all were used, want 9 or 10", have)
 			}
 		}
 	})

@@ -262,11 +262,12 @@ func (m *machine) next(left, fit int, now time.Time) (o outgoing, ok bool) {
 }
 
 // low tells whether the peer runs out of credits while we have some for it: then
-// a message goes out for the sake of the grant. A peer that wants just a few gets them all at once.
+// a message goes out for the sake of the grant. A peer with one credit has run
+// out: it keeps that for a grant of its own. One that wants but few gets them all at once.
 func (m *machine) low() bool {
 	mark := m.target / 4
 	if m.target < 16 {
-		mark = 0
+		mark = 1
 	}
 	return m.available > 0 && m.peerCredits <= mark && m.peerCredits < m.target
 }

@@ -150,13 +150,12 @@ func (c *Conn) dropAssembly() {
 	}
 }
 
-// repost posts a receive again. Called with mu held.
+// repost posts a receive again. When that fails the connection is at its end,
+// and Closed follows; what has arrived before is still looked at. Called with mu held.
 func (c *Conn) repost(buf *slab.Buf) {
-	if err := c.ep.Repost(buf); err != nil {
-		c.fail(err)
-		return
+	if c.ep.Repost(buf) == nil {
+		c.m.posted()
 	}
-	c.m.posted()
 }
 
 // Closed implements [rdma.EndpointHandler].
