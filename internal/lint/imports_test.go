@@ -23,17 +23,8 @@ var owners = map[string][]string{
 	"github.com/hanwen/go-fuse":           {"vfs/fusetest"},
 	"github.com/hirochachacha/go-smb2":    nil,
 	"github.com/rogpeppe/go-internal":     nil,
-	"go.uber.org/goleak":                  nil,
-	"pgregory.net/rapid":                  {"vfs/vfstest"},
-}
-
-// amendments are rows and imports that the table should have and does not yet.
-// They go when it does.
-var amendments = []rule{
-	{entry: "internal/workers"},
-	{entry: "nfs/rpc", may: []string{"vfs", "internal/workers"}}, // vfs.Cred
-	{entry: "vfs/fusetest", may: []string{"vfs", "vfs/lock"}},
-	{entry: "nfsrdma", may: []string{"internal/workers"}},
+	"go.uber.org/goleak":                  {"rdma/rdmatest"},
+	"pgregory.net/rapid":                  {"vfs/vfstest", "rdma/rdmatest"},
 }
 
 // untabled are packages without code of the product.
@@ -84,13 +75,6 @@ func table(t *testing.T) []rule {
 		for _, entry := range words(cells[0]) {
 			r.entry = strings.TrimSuffix(entry, "/...")
 			rules = append(rules, r)
-		}
-	}
-	for _, a := range amendments {
-		if i := slices.IndexFunc(rules, func(r rule) bool { return r.entry == a.entry }); i >= 0 {
-			rules[i].may = append(rules[i].may, a.may...)
-		} else {
-			rules = append(rules, a)
 		}
 	}
 	if len(rules) < 10 {
