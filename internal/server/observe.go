@@ -7,6 +7,7 @@ import (
 
 	"fileserver/internal/metrics"
 	"fileserver/nfs/rpc"
+	"fileserver/nfs/v4"
 	"fileserver/nfsrdma"
 	"fileserver/rdma/iwarp"
 )
@@ -191,6 +192,29 @@ func (s *Server) addIWARPMetrics(p *iwarp.Provider) {
 				if n > 0 {
 					emit(float64(n), reason)
 				}
+			}
+		},
+	})
+}
+
+// addNFS4Metrics publishes how much state NFSv4 clients have.
+func (s *Server) addNFS4Metrics(v *v4.Server) {
+	s.metrics.Add(metrics.Metric{
+		Kind: metrics.Gauge, Name: "nfs4_state", Labels: []string{"kind"},
+		Help: "NFSv4 clients, their sessions, and their opens and locks.",
+		Read: func(emit func(float64, ...string)) {
+			st := v.Clients().Stats()
+			emit(float64(st.Clients), "clients")
+			emit(float64(st.Sessions), "sessions")
+			emit(float64(st.States), "opens_and_locks")
+		},
+	}, metrics.Metric{
+		Kind: metrics.Gauge, Name: "nfs4_grace", Help: "1 while clients of the former run may reclaim their state.",
+		Read: func(emit func(float64, ...string)) {
+			if v.Clients().Grace().Active() {
+				emit(1)
+			} else {
+				emit(0)
 			}
 		},
 	})

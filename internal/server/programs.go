@@ -1,5 +1,33 @@
 package server
 
-import "fileserver/nfs/rpc"
+import (
+	"context"
 
-func (s *Server) programs() ([]*rpc.Program, error) { return nil, nil }
+	"fileserver/config"
+	"fileserver/nfs"
+	"fileserver/nfs/rpc"
+	"fileserver/nfs/v4"
+	"fileserver/vfs/lock"
+)
+
+// programs makes the RPC programs of the versions of NFS that are configured.
+func (s *Server) programs() ([]*rpc.Program, error) {
+	cfg := &s.cfg.NFS
+	locks, dirs, verifier := lock.New(), new(nfs.DirLocks), nfs.NewWriteVerifier(&s.exports)
+	var list []*rpc.Program
+	if cfg.Serves(config.Version41) || cfg.Serves(config.Version42) {
+		v, err := v4.New(v4.Config{
+			Exports: &s.exports, Locks: locks, Dirs: dirs, Verifier: verifier,
+			Store: s.state, Logger: s.log.Logger, Lease: cfg.Lease, Grace: cfg.Grace,
+		})
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		s.background.Go(func() { v.Run(ctx) })
+		s.stopBackground = cancel
+		s.addNFS4Metrics(v)
+		list = append(list, v.Program())
+	}
+	return list, nil
+}

@@ -10,19 +10,23 @@ import (
 	"fileserver/config"
 	"fileserver/internal/metrics"
 	"fileserver/internal/slab"
+	"fileserver/internal/state"
 	"fileserver/nfs"
 )
 
 // Server is a running server.
 type Server struct {
 	log      *Log
-	state    *stateDir
+	state    *state.Store
 	pool     *slab.Pool
 	metrics  *metrics.Registry
 	admin    *metrics.Server // nil: none
 	exports  nfs.Exports
 	services []service
 	stopping atomic.Bool
+
+	background     sync.WaitGroup     // what runs beside the services
+	stopBackground context.CancelFunc // nil: nothing
 
 	mu     sync.Mutex     // guards what Reload changes; held while it opens file systems
 	cfg    *config.Config // in force
@@ -73,7 +77,7 @@ func Start(cfg *config.Config, log *Log, version string) (s *Server, err error) 
 		}
 		log.Info("listening", "service", "metrics", "transport", "tcp", "addr", s.admin.Addr().String())
 	}
-	log.Info("serving", "version", version, "shares", s.shares.names(), "state", s.state.path)
+	log.Info("serving", "version", version, "shares", s.shares.names(), "state", cfg.StateDir)
 	return s, nil
 }
 
@@ -159,6 +163,10 @@ func (s *Server) release(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
+	if s.stopBackground != nil {
+		s.stopBackground()
+		s.background.Wait()
+	}
 	s.mu.Lock()
 	errs = append(errs, s.shares.close(nil))
 	s.mu.Unlock()
@@ -169,7 +177,11 @@ func (s *Server) release(ctx context.Context) error {
 		errs = append(errs, s.pool.Close())
 	}
 	if s.state != nil {
-		errs = append(errs, s.state.Close())
+		end := s.state.CloseClean
+		if errors.Join(errs...) != nil {
+			end = s.state.Close // not in order
+		}
+		errs = append(errs, end())
 	}
 	return errors.Join(errs...)
 }

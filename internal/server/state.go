@@ -6,34 +6,22 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
+	"fileserver/internal/state"
 )
 
-// stateDir is the directory of what survives a restart, held by one server at a time.
-type stateDir struct {
-	path string
-	lock *os.File
-}
-
-// openState makes the directory, for the server's user alone, and takes its lock.
-func openState(path string) (*stateDir, error) {
+// openState makes the state directory, for the server's user alone, and opens
+// the records in it, which one server at a time can.
+func openState(dir string) (*state.Store, error) {
 	const fix = "give --state-dir a directory this user may write to"
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the state directory cannot be made: %w; %s", err, fix)
 	}
-	f, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
+	s, err := state.Open(filepath.Join(dir, "state.db"))
+	switch {
+	case errors.Is(err, state.ErrInUse):
+		return nil, fmt.Errorf("the state directory %s is in use by another server; stop it, or give another --state-dir", dir)
+	case err != nil:
 		return nil, fmt.Errorf("the state directory cannot be used: %w; %s", err, fix)
 	}
-	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
-	case errors.Is(err, unix.EWOULDBLOCK):
-		err = fmt.Errorf("the state directory %s is in use by another server; stop it, or give another --state-dir", path)
-		return nil, errors.Join(err, f.Close())
-	case err != nil:
-		return nil, errors.Join(fmt.Errorf("the state directory %s cannot be locked: %w; %s", path, err, fix), f.Close())
-	}
-	return &stateDir{path: path, lock: f}, nil
+	return s, nil
 }
-
-// Close gives the directory up. The lock file stays: removing it would race with the next server.
-func (s *stateDir) Close() error { return s.lock.Close() }
