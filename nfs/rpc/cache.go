@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"hash/maphash"
+	"math"
 	"net/netip"
 	"sync"
 	"time"
@@ -23,6 +24,13 @@ type CacheConfig struct {
 	Bytes   int           // memory of all entries, bytes, bookkeeping included; 0: DefaultCacheBytes
 	Age     time.Duration // how long a reply is kept; 0: DefaultCacheAge
 }
+
+// bulkEntries is how many replies of bulk procedures are kept: some seconds of WRITEs, which
+// covers a reconnection. What is older is harmless unless the range was written again since.
+const bulkEntries = 4096
+
+// sumLimit is how much of the arguments of a bulk procedure is summed, bytes: handle, offset, length and some data.
+const sumLimit = 256
 
 // entryOverhead is what an entry costs beside its reply, bytes, roughly.
 const entryOverhead = 384
@@ -90,7 +98,7 @@ func newCache(cfg CacheConfig) *cache {
 	}
 }
 
-func (x *cache) key(c *Call) cacheKey {
+func (x *cache) key(c *Call, limit int) cacheKey {
 	k := cacheKey{
 		addr: c.Conn.RemoteAddr.Addr().Unmap().WithZone(""),
 		xid:  c.XID, prog: c.Prog, vers: c.Vers, proc: c.Proc,
@@ -102,11 +110,15 @@ func (x *cache) key(c *Call) cacheKey {
 	xdr.PutUint32(id[:], 4, c.Cred.UID)
 	xdr.PutUint32(id[:], 8, c.Cred.GID)
 	h.Write(id[:])
-	h.Write(c.Args.Rest())
-	k.length = uint32(c.Args.Len())
+	add := func(b []byte) {
+		k.length += uint32(len(b))
+		b = b[:min(len(b), limit)]
+		h.Write(b)
+		limit -= len(b)
+	}
+	add(c.Args.Rest())
 	for _, ch := range c.Args.Chunks() {
-		h.Write(ch.Data)
-		k.length += uint32(len(ch.Data))
+		add(ch.Data)
 	}
 	k.sum = h.Sum64()
 	return k
@@ -190,8 +202,12 @@ func (x *cache) expire(now time.Time) {
 
 // serveOnce executes a call that must not be executed twice.
 func (s *Server) serveOnce(ctx context.Context, proc *boundProcedure, c *Call, r *Reply) bool {
-	k := s.cache.key(c)
-	e, head, what, ok := s.cache.begin(ctx, c, k, r.Head)
+	x, limit := s.cache, math.MaxInt
+	if proc.Bulk {
+		x, limit = s.bulk, sumLimit
+	}
+	k := x.key(c, limit)
+	e, head, what, ok := x.begin(ctx, c, k, r.Head)
 	if e == nil {
 		r.Head = head
 		s.observer.Replayed(c, what)
@@ -199,12 +215,20 @@ func (s *Server) serveOnce(ctx context.Context, proc *boundProcedure, c *Call, r
 	}
 	at := len(r.Head)
 	// The reply outlives the connection: losing it must not end the execution half way.
-	s.execute(context.WithoutCancel(ctx), proc, c, r)
+	c.detached.Context = ctx
+	s.execute(&c.detached, proc, c, r)
 	if len(r.Payloads) > 0 {
 		s.log.Error("procedure with cached replies returned a payload", "procedure", proc.Name)
-		s.cache.abandon(e)
+		x.abandon(e)
 		return true
 	}
-	s.cache.finish(e, r.Head[at:])
+	x.finish(e, r.Head[at:])
 	return true
 }
+
+// detachedContext is context.WithoutCancel without its allocation.
+type detachedContext struct{ context.Context }
+
+func (*detachedContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (*detachedContext) Done() <-chan struct{}       { return nil }
+func (*detachedContext) Err() error                  { return nil }

@@ -59,6 +59,7 @@ type Call struct {
 	groups       [maxGroups]uint32 // storage of Cred.Groups
 	mapped       vfs.Cred          // storage of MappedCred
 	mappedGroups [maxGroups]uint32
+	detached     detachedContext
 }
 
 // MappedCred is room for the credential that squashing makes of Cred: it has no

@@ -24,6 +24,9 @@ type Procedure struct {
 	// Cache: executing the call twice is not the same as once, so its reply
 	// goes through the duplicate request cache. Such replies carry no payloads.
 	Cache bool
+	// Bulk, with Cache: the arguments carry bulk data. Of them only the first bytes are summed, and the
+	// replies are kept apart, so that many WRITEs do not drive out the replies to changes of names.
+	Bulk bool
 }
 
 // programSet is what Server dispatches to.

@@ -23,6 +23,7 @@ type Server struct {
 	observer Observer
 	programs programSet
 	cache    *cache
+	bulk     *cache // of the procedures with Bulk
 }
 
 var _ Handler = (*Server)(nil)
@@ -39,7 +40,10 @@ func NewServer(cfg Config, programs ...*Program) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{log: cfg.Logger, observer: cfg.Observer, programs: set, cache: newCache(cfg.Cache)}, nil
+	return &Server{
+		log: cfg.Logger, observer: cfg.Observer, programs: set, cache: newCache(cfg.Cache),
+		bulk: newCache(CacheConfig{Entries: bulkEntries, Bytes: bulkEntries * (entryOverhead + maxKeptReply), Age: cfg.Cache.Age}),
+	}, nil
 }
 
 // Serve implements [Handler] (RFC 5531 9): a call is refused, or executed, or answered from the
