@@ -21,20 +21,17 @@ func modeOf(s *vfs.SetAttr, otherwise uint32) uint32 {
 	return otherwise
 }
 
-// newName checks what all calls that make a name must.
-func (n *node) newName(c *vfs.Cred, name string) error {
+// named checks what all calls with the name of an entry must.
+func (n *node) named(name string) error {
 	if err := n.directory(); err != nil {
 		return err
 	}
-	if err := checkName(name); err != nil {
-		return err
-	}
-	return n.mayChangeNames(c)
+	return checkName(name)
 }
 
-// exists is what making a name fails with if it is there already, although c may not make any.
-func (n *node) exists(name string, err error) error {
-	if err != vfs.ErrAccess {
+// exists is what making a name, which c may not, fails with if it is there already and c may know.
+func (n *node) exists(c *vfs.Cred, name string, err error) error {
+	if err != vfs.ErrAccess || c.UID != 0 && n.require(c, mayExec) != nil {
 		return err
 	}
 	var b cname
@@ -48,10 +45,7 @@ func (n *node) exists(name string, err error) error {
 
 // Create implements [vfs.Node].
 func (n *node) Create(_ context.Context, c *vfs.Cred, name string, excl bool, s *vfs.SetAttr) (vfs.Node, bool, error) {
-	if err := n.directory(); err != nil {
-		return nil, false, err
-	}
-	if err := checkName(name); err != nil {
+	if err := n.named(name); err != nil {
 		return nil, false, err
 	}
 	for try := 0; ; try++ {
@@ -77,7 +71,7 @@ func (n *node) Create(_ context.Context, c *vfs.Cred, name string, excl bool, s 
 
 func (n *node) createNew(c *vfs.Cred, name string, s *vfs.SetAttr) (*node, error) {
 	if err := n.mayChangeNames(c); err != nil {
-		return nil, n.exists(name, err)
+		return nil, n.exists(c, name, err)
 	}
 	var b cname
 	b.set(name)
@@ -157,11 +151,13 @@ func (n *node) undo(in *node, name string) {
 
 // make runs the call that makes a name as c, and opens what it made.
 func (n *node) make(c *vfs.Cred, name string, call func() error) (*node, error) {
-	if err := n.newName(c, name); err != nil {
-		return nil, n.exists(name, err)
+	if err := n.named(name); err != nil {
+		return nil, err
 	}
-	err := n.as(c, call)
-	if err != nil {
+	if err := n.mayChangeNames(c); err != nil {
+		return nil, n.exists(c, name, err)
+	}
+	if err := n.as(c, call); err != nil {
 		return nil, n.orStale(err)
 	}
 	n.changed()

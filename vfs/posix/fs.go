@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -20,15 +22,17 @@ type FS struct {
 	log    *slog.Logger
 	base   base
 	kernel bool // the kernel checks permissions for the caller
-	mount  int  // the root directory, open for reading
-	proc   int  // /proc/self/fd
-	root   *node
-	dev    uint64
-	caps   vfs.Caps
-	sign   *signer
-	loc    locator
-	ids    identifier
-	cache  cache
+	// protectLinks is the sysctl fs.protected_hardlinks, for the own checks.
+	protectLinks bool
+	mount        int // the root directory, open for reading
+	proc         int // /proc/self/fd
+	root         *node
+	dev          uint64
+	caps         vfs.Caps
+	sign         *signer
+	loc          locator
+	ids          identifier
+	cache        cache
 
 	// life is held for reading by calls that use mount or proc without having a node.
 	life        sync.RWMutex
@@ -69,6 +73,8 @@ func (fs *FS) init(cfg *Config) (err error) {
 		return err
 	}
 	fs.kernel = !cfg.OwnChecks && fs.base.trial()
+	sysctl, err := os.ReadFile("/proc/sys/fs/protected_hardlinks")
+	fs.protectLinks = err != nil || strings.TrimSpace(string(sysctl)) != "0"
 	if fs.mount, err = unix.Open(cfg.Root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 		return fmt.Errorf("posix: root directory %s: %w", cfg.Root, err)
 	}
@@ -121,7 +127,8 @@ func (fs *FS) initHandles(cfg *Config, fd int, st *unix.Statx_t) error {
 	fs.root = fs.cache.put(&node{fs: fs, id: id, h: fs.sign.sign(&id), kind: vfs.KindDirectory, fd: fd})
 	fs.caps = capsOf(fs.mount, &sfs)
 	copy(fs.caps.FSID[:], sum[:])
-	if err := fs.openLocator(cfg, sum[:8]); err != nil {
+	tag := sha256.Sum256(key)
+	if err := fs.openLocator(cfg, tag[:8]); err != nil {
 		fs.root = nil
 		return fmt.Errorf("posix: %w", err)
 	}

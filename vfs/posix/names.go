@@ -31,21 +31,27 @@ func (n *node) victim(name string) (*node, error) {
 	return v, err
 }
 
+// entry finds an entry for c, who may or may not search the directory.
+func (n *node) entry(c *vfs.Cred, name string) (*node, error) {
+	if err := n.require(c, mayExec); err != nil {
+		return nil, err
+	}
+	return n.child(name)
+}
+
 // Remove implements [vfs.Node].
 func (n *node) Remove(_ context.Context, c *vfs.Cred, name string, dir bool) error {
-	if err := n.newName(c, name); err != nil {
+	if err := n.named(name); err != nil {
 		return err
 	}
-	if n.fs.kernel { // to tell a name that is not there only those who may know
-		if err := n.require(c, mayExec); err != nil {
-			return err
-		}
-	}
-	v, err := n.child(name)
+	v, err := n.entry(c, name)
 	if err != nil {
 		return err
 	}
 	defer v.Release()
+	if err := n.mayChangeNames(c); err != nil {
+		return err
+	}
 	if err := n.maySticky(c, v); err != nil {
 		return err
 	}
@@ -80,11 +86,14 @@ func (n *node) Link(_ context.Context, c *vfs.Cred, name string, target vfs.Node
 	if err != nil {
 		return err
 	}
-	if err := n.newName(c, name); err != nil {
-		return n.exists(name, err)
+	if err := n.named(name); err != nil {
+		return err
 	}
 	if t.kind == vfs.KindDirectory {
 		return vfs.ErrIsDir
+	}
+	if err := n.mayLink(c, t); err != nil {
+		return n.exists(c, name, err)
 	}
 	var path cname
 	path.setInt(0, t.fd)
@@ -113,21 +122,16 @@ func (n *node) Rename(_ context.Context, c *vfs.Cred, from string, toDir vfs.Nod
 	if err != nil {
 		return err
 	}
-	if err := n.newName(c, from); err != nil {
+	if err := n.named(from); err != nil {
 		return err
 	}
-	if err := d.newName(c, to); err != nil {
+	if err := d.named(to); err != nil {
 		return err
 	}
-	if n.fs.kernel {
-		if err := n.require(c, mayExec); err != nil {
-			return err
-		}
-		if err := d.require(c, mayExec); err != nil {
-			return err
-		}
+	if err := d.require(c, mayExec); err != nil {
+		return err
 	}
-	moved, err := n.child(from)
+	moved, err := n.entry(c, from)
 	if err != nil {
 		return err
 	}
@@ -155,23 +159,4 @@ func (n *node) Rename(_ context.Context, c *vfs.Cred, from string, toDir vfs.Nod
 		n.fs.loc.note(moved, &d.id, to)
 	}
 	return nil
-}
-
-// mayMove has the rules of rename(2) for the own checks.
-func (n *node) mayMove(c *vfs.Cred, to, moved, old *node) error {
-	if n.fs.kernel {
-		return nil
-	}
-	if err := n.maySticky(c, moved); err != nil {
-		return err
-	}
-	if moved.kind == vfs.KindDirectory && n != to { // its ".." is written
-		if err := moved.require(c, mayWrite); err != nil {
-			return err
-		}
-	}
-	if old == nil {
-		return nil
-	}
-	return to.maySticky(c, old)
 }

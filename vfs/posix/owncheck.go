@@ -35,7 +35,7 @@ func (n *node) mayChangeNames(c *vfs.Cred) error {
 	return n.require(c, mayWrite|mayExec)
 }
 
-// maySticky checks that c may remove the object of fd from the directory, which may be sticky.
+// maySticky checks that c may remove the object from the directory, which may be sticky.
 func (n *node) maySticky(c *vfs.Cred, victim *node) error {
 	if n.fs.kernel || c.UID == 0 {
 		return nil
@@ -54,6 +54,53 @@ func (n *node) maySticky(c *vfs.Cred, victim *node) error {
 		return vfs.ErrPerm
 	}
 	return nil
+}
+
+// mayMove has the rules of rename(2) for the own checks.
+func (n *node) mayMove(c *vfs.Cred, to, moved, old *node) error {
+	if n.fs.kernel {
+		return nil
+	}
+	if err := n.mayChangeNames(c); err != nil {
+		return err
+	}
+	if err := n.maySticky(c, moved); err != nil {
+		return err
+	}
+	if err := to.mayChangeNames(c); err != nil {
+		return err
+	}
+	if moved.kind == vfs.KindDirectory && n != to { // its ".." is written
+		if err := moved.require(c, mayWrite); err != nil {
+			return err
+		}
+	}
+	if old == nil {
+		return nil
+	}
+	return to.maySticky(c, old)
+}
+
+// mayLink has the rules of link(2): with fs.protected_hardlinks, a name for the file of another is only given by
+// those who may read and write it, if it is a plain one.
+func (n *node) mayLink(c *vfs.Cred, target *node) error {
+	if n.fs.kernel {
+		return nil
+	}
+	var st unix.Statx_t
+	if err := target.statx(statPerm, &st); err != nil {
+		return err
+	}
+	if n.fs.protectLinks && c.UID != 0 && c.UID != st.Uid {
+		plain := target.kind == vfs.KindRegular && !target.setID.Load()
+		if !plain || n.ownCheck(c, mayRead|mayWrite, &st) != mayRead|mayWrite {
+			if err := n.require(c, mayExec); err != nil {
+				return err
+			}
+			return vfs.ErrPerm
+		}
+	}
+	return n.mayChangeNames(c)
 }
 
 // maySet checks that c may change the attributes; st are the present ones. The kernel checks the same

@@ -90,7 +90,7 @@ func (kernelLocator) noteID(identity, *identity, string) {}
 func (kernelLocator) forget(*node)                       {}
 func (kernelLocator) close() error                       { return nil }
 
-// openLocator makes fs.loc; tag tells this root from others in the state directory.
+// openLocator makes fs.loc; tag tells this root and share from others in the state directory.
 func (fs *FS) openLocator(cfg *Config, tag []byte) (err error) {
 	if fs.ids.native {
 		fs.loc = kernelLocator{fs}

@@ -49,6 +49,7 @@ func (t *table) find(id identity) (int, error) {
 	}
 	var sfs unix.Statfs_t
 	overlay := unix.Fstatfs(t.fs.mount, &sfs) != nil || sfs.Type == unix.OVERLAYFS_SUPER_MAGIC
+	t.searches++
 	r := &searchRun{t: t, want: id, exact: !overlay}
 	begin := time.Now()
 	fd := r.dir(t.fs.root.fd, t.fs.root.id, 0)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sys/unix"
 
 	"fileserver/vfs"
@@ -34,8 +35,9 @@ type table struct {
 	mu      sync.Mutex
 	pending map[identity]place // not in db yet; the zero place removes
 
-	search sync.Mutex
-	absent snapshot // guarded by search
+	search   sync.Mutex
+	absent   snapshot // guarded by search
+	searches int
 
 	wake chan struct{}
 	stop chan struct{}
@@ -73,7 +75,7 @@ func openTable(fs *FS, dir string, tag []byte) (*table, error) {
 func openDB(path string) (*bolt.DB, error) {
 	opt := &bolt.Options{Timeout: 5 * time.Second, NoFreelistSync: true, FreelistType: bolt.FreelistMapType}
 	db, err := bolt.Open(path, 0o600, opt)
-	if errors.Is(err, bolt.ErrInvalid) || errors.Is(err, bolt.ErrChecksum) || errors.Is(err, bolt.ErrVersionMismatch) {
+	if errors.Is(err, bolterrors.ErrInvalid) || errors.Is(err, bolterrors.ErrChecksum) || errors.Is(err, bolterrors.ErrVersionMismatch) {
 		if err := os.Rename(path, path+".damaged"); err != nil {
 			return nil, err
 		}

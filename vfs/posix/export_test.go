@@ -1,0 +1,27 @@
+package posix
+
+// Tick makes the file system believe that n ticks of the janitor have passed.
+func (fs *FS) Tick(n uint32) { fs.closeIdle(fs.tick.Add(n) - idleTicks) }
+
+// Descriptors counts those that could be closed.
+func (fs *FS) Descriptors() int { return fs.open.excess() + fs.open.limit }
+
+// Nodes counts all objects in memory.
+func (fs *FS) Nodes() int { return int(fs.live.Load()) }
+
+// Limits sets how many descriptors and unreferenced nodes are kept.
+func (fs *FS) Limits(fds, nodes int) {
+	fs.open.limit = fds
+	fs.cache.limit = max(nodes/cacheShards, 1)
+}
+
+// Shrink gives everything back that nobody uses.
+func (fs *FS) Shrink() { fs.open.shrink(1 << 20); fs.cache.shrink(1 << 20) }
+
+// Searches counts how often the tree was searched.
+func (fs *FS) Searches() int {
+	t := fs.loc.(*table)
+	t.search.Lock()
+	defer t.search.Unlock()
+	return t.searches
+}
