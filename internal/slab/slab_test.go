@@ -1,0 +1,343 @@
+package slab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func get(t testing.TB, p *Pool, n int) *Buf {
+	t.Helper()
+	b, ok := p.TryGet(n)
+	if !ok {
+		t.Fatalf("no buffer of %d bytes", n)
+	}
+	return b
+}
+
+func closePool(t testing.TB, p *Pool) {
+	t.Helper()
+	for _, l := range p.Leaks() {
+		t.Error(l)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	p := New(Config{Limit: 8 * ArenaSize})
+	defer closePool(t, p)
+	for _, c := range []struct{ n, size int }{
+		{0, 2048}, {1, 2048}, {2048, 2048}, {2049, 4096}, {4096, 4096}, {65537, 131072},
+		{1 << 20, 1 << 20}, {1<<20 + 1, 2 << 20}, {MaxSize - 1, MaxSize}, {MaxSize, MaxSize},
+	} {
+		b := get(t, p, c.n)
+		if b.Len() != c.n || len(b.Bytes()) != c.n || b.Cap() != c.size || cap(b.Bytes()) != c.size {
+			t.Errorf("%d bytes: Len %d, Cap %d, slice %d of %d", c.n, b.Len(), b.Cap(), len(b.Bytes()), cap(b.Bytes()))
+		}
+		if b.Offset()%c.size != 0 || b.Offset()+c.size > len(b.Arena().Mem) {
+			t.Errorf("%d bytes at %d", c.n, b.Offset())
+		}
+		b.SetLen(b.Cap())
+		b.Bytes()[b.Cap()-1] = 1
+		b.Release()
+	}
+	for _, n := range []int{-1, MaxSize + 1} {
+		if _, err := p.Get(context.Background(), n); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+		if _, ok := p.TryGet(n); ok {
+			t.Errorf("%d bytes were handed out", n)
+		}
+	}
+}
+
+func panics(t *testing.T, want string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), want) {
+			t.Errorf("panic %v, not %q", r, want)
+		}
+	}()
+	f()
+}
+
+func TestMisuse(t *testing.T) {
+	p := New(Config{Debug: true})
+	b := get(t, p, 100)
+	panics(t, "length 2049", func() { b.SetLen(2049) })
+	panics(t, "length -1", func() { b.SetLen(-1) })
+	b.Retain().Release()
+	if s := p.Stats(); s.Buffers != 1 || s.Bytes != 2048 {
+		t.Errorf("figures %+v", s)
+	}
+	l := p.Leaks()
+	if len(l) != 1 || !strings.Contains(l[0], "TestMisuse") {
+		t.Errorf("leaks %q do not name this test", l)
+	}
+	if err := p.Close(); err == nil {
+		t.Error("a pool was closed with a buffer in use")
+	}
+	mem := b.Bytes()
+	b.Release()
+	if mem[0] != poison || mem[99] != poison {
+		t.Errorf("released memory is %x", mem[:4])
+	}
+	mem[7] = 1
+	panics(t, "byte 7 of a buffer of 2048 was written after its release", func() { p.TryGet(1) })
+
+	p = New(Config{})
+	b = get(t, p, 1)
+	b.Release()
+	panics(t, "released twice", b.Release)
+	b = get(t, p, 1)
+	b.Release()
+	panics(t, "released buffer", func() { b.Retain() })
+}
+
+func TestReuseAcrossClasses(t *testing.T) {
+	p := New(Config{Limit: 2 * ArenaSize})
+	defer closePool(t, p)
+	var small []*Buf
+	for range 2 * ArenaSize / 4096 {
+		small = append(small, get(t, p, 4096))
+	}
+	if _, ok := p.TryGet(1); ok {
+		t.Error("more than the limit was handed out")
+	}
+	for _, b := range small[1:] {
+		b.Release()
+	}
+	big := get(t, p, MaxSize) // the arena that small[0] does not lie in
+	if big.Arena() == small[0].Arena() {
+		t.Error("an arena was handed out twice")
+	}
+	if _, ok := p.TryGet(MaxSize); ok {
+		t.Error("an arena in use was handed out")
+	}
+	small[0].Release()
+	get(t, p, MaxSize).Release()
+	big.Release()
+	if s := p.Stats(); s.Mapped != 2*ArenaSize || s.Buffers != 0 || s.Bytes != 0 {
+		t.Errorf("figures %+v", s)
+	}
+}
+
+func TestWaitInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(Config{Limit: ArenaSize})
+		defer closePool(t, p)
+		all := get(t, p, MaxSize)
+		var order []int
+		var mu sync.Mutex
+		for i, n := range []int{4096, MaxSize, 4096, 1} {
+			go func() {
+				b, err := p.Get(t.Context(), n)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				b.Release()
+			}()
+			synctest.Wait()
+		}
+		if s := p.Stats(); s.WaitingFor != 4 {
+			t.Errorf("%d wait", s.WaitingFor)
+		}
+		if _, ok := p.TryGet(1); ok {
+			t.Error("TryGet overtook those who wait")
+		}
+		served := func() string {
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			return fmt.Sprint(order)
+		}
+		all.Release()
+		if s := served(); s != "[0]" { // the big one waits, and nobody overtakes it
+			t.Errorf("served %v", s)
+		}
+		time.Sleep(1500 * time.Millisecond)
+		if s := served(); s != "[0 1]" {
+			t.Errorf("served %v", s)
+		}
+		time.Sleep(time.Second) // the last is of another class, for which the one arena is not free yet
+		if s := served(); s != "[0 1 2]" {
+			t.Errorf("served %v", s)
+		}
+		time.Sleep(2 * time.Second)
+		if s := served(); s != "[0 1 2 3]" {
+			t.Errorf("served %v", s)
+		}
+	})
+}
+
+func TestGiveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(Config{Limit: ArenaSize})
+		defer closePool(t, p)
+		half := get(t, p, MaxSize/2)
+		why := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		errs := make(chan error, 1)
+		go func() {
+			_, err := p.Get(ctx, MaxSize)
+			errs <- err
+		}()
+		synctest.Wait()
+		got := make(chan *Buf, 1)
+		go func() {
+			b, _ := p.Get(t.Context(), MaxSize/2)
+			got <- b
+		}()
+		synctest.Wait()
+		if len(got) > 0 {
+			t.Error("the big request was overtaken")
+		}
+		cancel(why)
+		if err := <-errs; err != why {
+			t.Errorf("Get: %v", err)
+		}
+		(<-got).Release()
+		half.Release()
+	})
+}
+
+func TestCloseWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(Config{Limit: ArenaSize})
+		b := get(t, p, MaxSize)
+		errs := make(chan error, 1)
+		go func() {
+			b, err := p.Get(t.Context(), 1)
+			if err == nil {
+				b.Release()
+			}
+			errs <- err
+		}()
+		synctest.Wait()
+		if p.Close() == nil {
+			t.Error("closed with a buffer in use")
+		}
+		// A waiter that has been served but does not run yet counts as a user.
+		b.Release()
+		if err := p.Close(); err == nil {
+			t.Error("closed under a waiter that has been served")
+		}
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+		closePool(t, p)
+		if err := p.Close(); err != nil {
+			t.Errorf("second Close: %v", err)
+		}
+		if _, err := p.Get(t.Context(), 1); err != ErrClosed {
+			t.Errorf("Get of a closed pool: %v", err)
+		}
+		if _, ok := p.TryGet(1); ok {
+			t.Error("TryGet of a closed pool")
+		}
+	})
+}
+
+func TestOnArena(t *testing.T) {
+	p := New(Config{Limit: 3 * ArenaSize})
+	a := get(t, p, MaxSize)
+	var seen []int
+	stop := p.OnArena(func(a *Arena) {
+		if len(a.Mem) != ArenaSize {
+			t.Errorf("arena of %d bytes", len(a.Mem))
+		}
+		seen = append(seen, a.ID)
+	})
+	b := get(t, p, MaxSize)
+	stop()
+	c := get(t, p, MaxSize)
+	if fmt.Sprint(seen) != "[0 1]" || c.Arena().ID != 2 {
+		t.Errorf("arenas %v", seen)
+	}
+	for _, x := range []*Buf{a, b, c} {
+		x.Release()
+	}
+	closePool(t, p)
+}
+
+// TestConcurrent has many users stamp their buffers and find the stamps intact,
+// under a limit that makes them wait for each other.
+func TestConcurrent(t *testing.T) {
+	for _, debug := range []bool{false, true} {
+		p := New(Config{Limit: 2 * ArenaSize, Debug: debug})
+		var wg sync.WaitGroup
+		for g := range 16 {
+			wg.Go(func() {
+				rnd := rand.New(rand.NewPCG(uint64(g), 1))
+				for i := range 150 {
+					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rnd.IntN(3000))*time.Microsecond)
+					b, err := p.Get(ctx, 1<<(10+rnd.IntN(14)))
+					cancel()
+					if err != nil {
+						continue
+					}
+					m := b.Bytes()
+					stamp := byte(g*16 + i%16)
+					m[0], m[len(m)-1] = stamp, stamp
+					b.Retain()
+					b.Release()
+					if m[0] != stamp || m[len(m)-1] != stamp {
+						t.Error("a buffer has two owners")
+					}
+					b.Release()
+				}
+			})
+		}
+		wg.Wait()
+		if s := p.Stats(); s.Buffers != 0 || s.Bytes != 0 || s.WaitingFor != 0 || s.Mapped > s.Limit {
+			t.Errorf("figures %+v", s)
+		}
+		closePool(t, p)
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	p := New(Config{})
+	ctx := context.Background()
+	step := func() {
+		b, err := p.Get(ctx, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, _ := p.TryGet(4096)
+		b.Retain().Release()
+		b.Release()
+		c.Release()
+	}
+	step()
+	if n := testing.AllocsPerRun(1000, step); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	closePool(t, p)
+}
+
+func BenchmarkGetRelease(b *testing.B) {
+	p := New(Config{})
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			x, _ := p.Get(context.Background(), 64<<10)
+			x.Release()
+		}
+	})
+	closePool(b, p)
+}
