@@ -215,41 +215,35 @@ func TestGiveUp(t *testing.T) {
 	})
 }
 
-func TestCloseWakes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := New(Config{Limit: ArenaSize})
-		b := get(t, p, MaxSize)
-		errs := make(chan error, 1)
-		go func() {
-			b, err := p.Get(t.Context(), 1)
-			if err == nil {
-				b.Release()
-			}
-			errs <- err
-		}()
-		synctest.Wait()
-		if p.Close() == nil {
-			t.Error("closed with a buffer in use")
-		}
-		// A waiter that has been served but does not run yet counts as a user.
-		b.Release()
-		if err := p.Close(); err == nil {
-			t.Error("closed under a waiter that has been served")
-		}
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
-		closePool(t, p)
-		if err := p.Close(); err != nil {
-			t.Errorf("second Close: %v", err)
-		}
-		if _, err := p.Get(t.Context(), 1); err != ErrClosed {
-			t.Errorf("Get of a closed pool: %v", err)
-		}
-		if _, ok := p.TryGet(1); ok {
-			t.Error("TryGet of a closed pool")
-		}
-	})
+func TestCloseUnderWaiters(t *testing.T) {
+	p := New(Config{Limit: ArenaSize})
+	b := get(t, p, MaxSize)
+	if p.Close() == nil {
+		t.Error("closed with a buffer in use")
+	}
+	// A waiter that has been served but does not run yet counts as a user.
+	w := &waiter{got: make(chan *Buf, 1)}
+	p.waiters.PushBack(w)
+	b.Release()
+	if p.Close() == nil {
+		t.Error("closed under a waiter that has been served")
+	}
+	p.hand(<-w.got, 1).Release()
+	// One that has not been served learns of the end.
+	p.waiters.PushBack(&waiter{got: w.got})
+	closePool(t, p)
+	if _, ok := <-w.got; ok {
+		t.Error("a buffer of a closed pool")
+	}
+	if err := p.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	if _, err := p.Get(t.Context(), 1); err != ErrClosed {
+		t.Errorf("Get of a closed pool: %v", err)
+	}
+	if _, ok := p.TryGet(1); ok {
+		t.Error("TryGet of a closed pool")
+	}
 }
 
 func TestOnArena(t *testing.T) {
