@@ -1,0 +1,188 @@
+package iwarpbench
+
+import (
+	"context"
+	"io"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fileserver/rdma"
+)
+
+const (
+	block   = 1 << 20
+	blocks  = memory / block
+	inTurn  = 4 // requests posted before completions are taken
+	pingLen = 4096
+)
+
+// Sample is what one run of a transfer took.
+type Sample struct {
+	Bytes int64
+	Time  time.Duration
+	CPU   time.Duration // of the process: both ends, user and system
+}
+
+func cpu() time.Duration {
+	var u unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func sample(bytes int64, f func() error) (Sample, error) {
+	c, t := cpu(), time.Now()
+	err := f()
+	return Sample{Bytes: bytes, Time: time.Since(t), CPU: cpu() - c}, err
+}
+
+// tcpPair is a plain connection with both its ends.
+type tcpPair struct{ c, s net.Conn }
+
+func dialTCP() (*tcpPair, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.Close() }()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.Accept()
+	return &tcpPair{c: c, s: s}, err
+}
+
+func (p *tcpPair) close() {
+	_ = p.c.Close()
+	_ = p.s.Close()
+}
+
+// stream sends n blocks, and one byte back when they are in.
+func (p *tcpPair) stream(n int, src, dst []byte) error {
+	done := make(chan error, 1)
+	go func() {
+		for range n {
+			if _, err := io.ReadFull(p.s, dst[:block]); err != nil {
+				done <- err
+				return
+			}
+		}
+		_, err := p.s.Write(dst[:1])
+		done <- err
+	}()
+	for i := range n {
+		off := i % blocks * block
+		if _, err := p.c.Write(src[off : off+block]); err != nil {
+			return err
+		}
+	}
+	if err := <-done; err != nil {
+		return err
+	}
+	_, err := io.ReadFull(p.c, src[:1])
+	return err
+}
+
+// ping exchanges n messages each way.
+func (p *tcpPair) ping(n int, a, b []byte) error {
+	done := make(chan error, 1)
+	go func() {
+		for range n {
+			if _, err := io.ReadFull(p.s, b[:pingLen]); err != nil {
+				done <- err
+				return
+			}
+			if _, err := p.s.Write(b[:pingLen]); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for range n {
+		if _, err := p.c.Write(a[:pingLen]); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(p.c, a[:pingLen]); err != nil {
+			return err
+		}
+	}
+	return <-done
+}
+
+// write WRITEs n blocks, then SENDs, and waits until the SEND is in.
+func (k *pair) write(ctx context.Context, n int) error {
+	if err := k.s.recv(0, 0); err != nil {
+		return err
+	}
+	if err := k.flow(ctx, rdma.OpWrite, n); err != nil {
+		return err
+	}
+	if err := k.c.post(rdma.OpSend, 0, 0, 0, k.s); err != nil {
+		return err
+	}
+	_, err := k.s.wait(ctx, rdma.OpRecv, 1)
+	return err
+}
+
+// read READs n blocks.
+func (k *pair) read(ctx context.Context, n int) error { return k.flow(ctx, rdma.OpRead, n) }
+
+func (k *pair) flow(ctx context.Context, op rdma.Opcode, n int) error {
+	posted, done := 0, 0
+	for done < n {
+		for posted < n && posted-done < inTurn {
+			if err := k.c.post(op, rdma.SendSignaled, posted%blocks*block, block, k.s); err != nil {
+				return err
+			}
+			posted++
+		}
+		got, err := k.c.wait(ctx, op, 1)
+		if err != nil {
+			return err
+		}
+		done += got
+	}
+	return nil
+}
+
+// ping exchanges n SENDs each way.
+func (k *pair) ping(ctx context.Context, n int) error {
+	for _, s := range []*side{k.c, k.s} {
+		if err := s.recv(0, pingLen); err != nil {
+			return err
+		}
+	}
+	done := make(chan error, 1)
+	go func() { done <- k.s.echo(ctx, n, k.c, false) }()
+	if err := k.c.echo(ctx, n, k.s, true); err != nil {
+		return err
+	}
+	return <-done
+}
+
+func (s *side) echo(ctx context.Context, n int, peer *side, first bool) error {
+	for i := range n {
+		if first {
+			if err := s.post(rdma.OpSend, 0, pingLen, pingLen, peer); err != nil {
+				return err
+			}
+		}
+		if _, err := s.wait(ctx, rdma.OpRecv, 1); err != nil {
+			return err
+		}
+		if i < n-1 {
+			if err := s.recv(0, pingLen); err != nil {
+				return err
+			}
+		}
+		if !first {
+			if err := s.post(rdma.OpSend, 0, pingLen, pingLen, peer); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
