@@ -96,9 +96,9 @@ func (q *completionQueue) Wait(ctx context.Context) error {
 	}
 	q.waiting = true
 	q.mu.Unlock()
-	select {
-	case <-q.wake:
-	case <-ctx.Done():
+	if done := ctx.Done(); done == nil {
+		<-q.wake
+	} else if !q.await(done) {
 		q.mu.Lock()
 		q.waiting = false
 		select {
@@ -121,6 +121,16 @@ func (q *completionQueue) Wait(ctx context.Context) error {
 		return rdma.ErrClosed
 	}
 	return nil
+}
+
+// await waits for the queue or for done, and says which: false is done.
+func (q *completionQueue) await(done <-chan struct{}) bool {
+	select {
+	case <-q.wake:
+		return true
+	case <-done:
+		return false
+	}
 }
 
 // Close implements rdma.CQ.

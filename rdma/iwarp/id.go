@@ -136,13 +136,12 @@ func (id *connID) establish(conn *net.TCPConn, t terms, peer rdma.ConnParams) er
 		return id.abandon(conn, ReasonReset, err)
 	}
 	id.mu.Lock()
-	if id.closed || id.over { // Close or Disconnect came first
+	if id.closed || id.over || !id.p.enter() { // Close or Disconnect came first
 		id.mu.Unlock()
 		return id.abandon(conn, ReasonLocalClosed, rdma.ErrClosed)
 	}
 	id.state, id.conn, id.peer = idConnected, conn, peer
 	id.local = addrPort(conn.LocalAddr())
-	id.p.wg.Add(1)
 	id.p.stats.established.Add(1)
 	id.p.stats.live.Add(1)
 	if !id.passive || t.rtr == rtrNone {

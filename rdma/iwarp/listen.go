@@ -218,7 +218,10 @@ func (l *listener) refuse(conn *net.TCPConn, err error) {
 
 // hangUp closes a connection so that the peer gets what was sent to it.
 func (p *Provider) hangUp(conn *net.TCPConn) {
-	p.wg.Add(1)
+	if !p.enter() {
+		_ = conn.Close()
+		return
+	}
 	go func() {
 		defer p.wg.Done()
 		drain(conn, min(refuseGrace, p.cfg.CloseTimeout))

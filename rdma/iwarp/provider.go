@@ -88,6 +88,16 @@ func (p *Provider) Close() error {
 	return nil
 }
 
+// enter counts a goroutine of a connection; false: the provider is closed.
+func (p *Provider) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.wg.Add(1)
+	}
+	return !p.closed
+}
+
 func addrPort(a net.Addr) netip.AddrPort {
 	switch a := a.(type) {
 	case *net.TCPAddr:

@@ -261,7 +261,7 @@ func (t *transmitter) abort(term *terminate) bool {
 	defer t.mu.Unlock()
 	t.dead = true
 	_ = t.conn.SetWriteDeadline(past)
-	sent := term != nil && t.open && t.align() && t.terminate(term)
+	sent := t.open && t.align() && term != nil && t.terminate(term)
 	if t.b != nil {
 		t.drop()
 	}
