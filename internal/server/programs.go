@@ -6,6 +6,7 @@ import (
 	"fileserver/config"
 	"fileserver/nfs"
 	"fileserver/nfs/rpc"
+	"fileserver/nfs/v3"
 	"fileserver/nfs/v4"
 	"fileserver/vfs/lock"
 )
@@ -15,6 +16,9 @@ func (s *Server) programs() ([]*rpc.Program, error) {
 	cfg := &s.cfg.NFS
 	locks, dirs, verifier := lock.New(), new(nfs.DirLocks), nfs.NewWriteVerifier(&s.exports)
 	var list []*rpc.Program
+	if cfg.Serves(config.Version3) {
+		list = append(list, v3.New(v3.Config{Exports: &s.exports, Locks: locks, Dirs: dirs, Verifier: verifier}))
+	}
 	if cfg.Serves(config.Version41) || cfg.Serves(config.Version42) {
 		v, err := v4.New(v4.Config{
 			Exports: &s.exports, Locks: locks, Dirs: dirs, Verifier: verifier,
