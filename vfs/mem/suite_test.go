@@ -18,6 +18,9 @@ func TestSuite(t *testing.T) {
 			vfstest.Run(t, func(t *testing.T) vfs.FS {
 				fs := mem.New(opt)
 				t.Cleanup(func() {
+					if err := fs.Check(); err != nil {
+						t.Error(err)
+					}
 					if nodes, files := fs.Outstanding(); nodes != 0 || files != 0 {
 						t.Errorf("%d nodes not released, %d files not closed", nodes, files)
 					}
