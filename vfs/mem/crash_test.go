@@ -169,6 +169,48 @@ func TestCrashMetadata(t *testing.T) {
 	e.expect("four", "four")
 }
 
+// TestCrashSize: SyncMeta makes a new size stable, and not what was written since.
+func TestCrashSize(t *testing.T) {
+	e := newEnv(t, mem.Options{UnstableMetadata: true})
+	a := strings.Repeat("a", 20_000)
+	n, f := e.create("f")
+	e.write(f, a, 0, vfs.FileSync)
+	resize := func(size uint64) {
+		t.Helper()
+		e.ok(n.SetAttr(ctx, root, &vfs.SetAttr{Mask: vfs.AttrSize, Size: size}))
+	}
+	e.write(f, "lost", 0, vfs.Unstable)
+	resize(5000)
+	e.write(f, "lost", 4998, vfs.Unstable)
+	e.write(f, "lost", 10_000, vfs.Unstable)
+	e.ok(e.fs.SyncMeta(ctx, n))
+	e.crash(nil)
+	e.expect("f", a[:5000])
+
+	n, err := e.root.Lookup(ctx, root, "f")
+	e.ok(err)
+	f = e.open(n)
+	resize(100)
+	resize(4097)
+	e.write(f, "kept", 50, vfs.Unstable)
+	e.write(f, "also", 4090, vfs.Unstable)
+	e.ok(f.Commit(ctx, 0, 0)) // an fsync makes the size stable too
+	e.write(f, "lost", 60, vfs.Unstable)
+	resize(0)
+	e.crash(nil)
+	e.expect("f", a[:50]+"kept"+a[54:100]+strings.Repeat("\x00", 3990)+"also"+"\x00\x00\x00")
+
+	n, err = e.root.Lookup(ctx, root, "f")
+	e.ok(err)
+	f = e.open(n)
+	e.write(f, "lost", 10, vfs.Unstable)
+	resize(80)
+	resize(90) // what is between is zero, not what was there
+	e.ok(e.fs.SyncMeta(ctx, n))
+	e.crash(nil)
+	e.expect("f", a[:50]+"kept"+a[54:80]+strings.Repeat("\x00", 10))
+}
+
 // TestCrashModel runs a random program on two file systems, one of which crashes after it went on for a while with
 // what was not made stable. It must find what the other has.
 func TestCrashModel(t *testing.T) {

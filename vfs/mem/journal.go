@@ -30,8 +30,6 @@ type attrImage struct {
 type record struct {
 	entries   []entryImage
 	attrs     []attrImage
-	moved     *inode // had the parent
-	parent    *inode
 	xattrs    map[string][]byte // those of attrs[0], if setXattrs
 	setXattrs bool
 }
@@ -65,16 +63,11 @@ func (j *journal) names(c change, touched ...*inode) {
 	}
 }
 
-// rename notes a move of src.
-func (j *journal) rename(from, to change, src *inode, touched []*inode) {
-	if !j.on {
-		return
+// rename notes a move from one entry to another.
+func (j *journal) rename(from, to change, touched []*inode) {
+	if j.on {
+		j.add(record{entries: []entryImage{from.image(), to.image()}, attrs: images(touched)})
 	}
-	r := record{entries: []entryImage{from.image(), to.image()}, attrs: images(touched)}
-	if src.kind == vfs.KindDirectory {
-		r.moved, r.parent = src, src.dir.parent
-	}
-	j.add(r)
 }
 
 func (c change) image() entryImage {
@@ -133,16 +126,14 @@ func (r *record) touches(in *inode) bool {
 	return false
 }
 
-// undo takes back what is not stable, the last first. The file system is closed and fs.ns is held for writing.
+// undo takes back what is not stable, the last first, but for the parents of directories: entries tell
+// them. The file system is closed and fs.ns is held for writing.
 func (j *journal) undo() {
 	for i := len(j.recs) - 1; i >= 0; i-- {
 		r := &j.recs[i]
 		for k := len(r.entries) - 1; k >= 0; k-- {
 			e := r.entries[k]
 			e.dir.dir.restore(e.name, e.cookie, e.in)
-		}
-		if r.moved != nil {
-			r.moved.dir.parent = r.parent
 		}
 		for _, a := range r.attrs {
 			a.restore()

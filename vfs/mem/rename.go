@@ -103,7 +103,7 @@ func (fs *FS) rename(from *inode, name string, src, to *inode, toName string, ol
 		touched = append(touched, old)
 		old.refs.Add(1) // until it is marked dead
 	}
-	fs.journal.rename(change{from, name}, change{to, toName}, src, touched)
+	fs.journal.rename(change{from, name}, change{to, toName}, touched)
 	t := now()
 	from.dir.remove(name)
 	if old != nil {

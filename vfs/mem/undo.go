@@ -23,7 +23,7 @@ func (u *undo) start(size uint64) {
 	}
 }
 
-// write notes that block bi is about to change, and is cur now. cur must not be changed in place if keep is true.
+// write notes that block bi is about to change, and is cur now. With keep, cur must not be changed in place.
 func (u *undo) write(size, bi uint64, cur *block) (keep bool) {
 	u.start(size)
 	e, ok := u.blocks[bi]
@@ -35,7 +35,7 @@ func (u *undo) write(size, bi uint64, cur *block) (keep bool) {
 		e.wrote = true
 		u.blocks[bi] = e
 	}
-	return cur == e.old || cur == e.after
+	return false // it is a copy already
 }
 
 // resize notes a change of the size.
