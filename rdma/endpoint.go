@@ -103,9 +103,10 @@ type recvSlot struct {
 }
 
 // NewEndpoint makes the completion queue and queue pair of id, and takes and
-// posts the receives. It fails, and leaves id without traces but the queue pair,
-// where memory is out: it does not wait. Call it before [ID.Accept] or
-// [ID.Connect]. The endpoint owns id from then on; when it fails the caller still does.
+// posts the receives. It does not wait for memory: where there is too little it
+// fails with [ErrNoMemory], before id is touched. Call it before [ID.Accept] or
+// [ID.Connect]. The endpoint owns id from then on; when it fails the caller still
+// does, and rejects or closes it.
 func NewEndpoint(id ID, cfg EndpointConfig) (*Endpoint, error) {
 	caps := id.Device().Caps()
 	if cfg.ReadDepth <= 0 {
@@ -130,12 +131,21 @@ func NewEndpoint(id ID, cfg EndpointConfig) (*Endpoint, error) {
 		free: cfg.SendDepth, recvs: make([]recvSlot, cfg.RecvDepth), wake: func() {},
 	}
 	e.lim = limitsOf(caps, min(caps.MaxSGE, maxGather))
-	var err error
-	if e.cq, err = id.Device().CreateCQ(cfg.SendDepth + cfg.ReadDepth + cfg.RecvDepth); err != nil {
+	bufs, err := takeReceives(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { // what has not been posted
+		for _, b := range bufs {
+			b.Release()
+		}
+	}()
+	sends, recvs := cfg.SendDepth+cfg.ReadDepth, max(1, cfg.RecvDepth)
+	if e.cq, err = id.Device().CreateCQ(sends + recvs); err != nil {
 		return nil, err
 	}
 	e.qp, err = id.CreateQP(cfg.Memory.PD(), QPConfig{
-		SendCQ: e.cq, RecvCQ: e.cq, SendDepth: cfg.SendDepth + cfg.ReadDepth, RecvDepth: max(1, cfg.RecvDepth),
+		SendCQ: e.cq, RecvCQ: e.cq, SendDepth: sends, RecvDepth: recvs,
 		MaxSendSGE: e.lim.sge, MaxRecvSGE: 1,
 	})
 	if err != nil {
@@ -144,11 +154,9 @@ func NewEndpoint(id ID, cfg EndpointConfig) (*Endpoint, error) {
 	for i := range cfg.RecvDepth {
 		e.freeRecv = append(e.freeRecv, uint32(cfg.RecvDepth-1-i))
 	}
-	for range cfg.RecvDepth {
-		b, ok := cfg.Memory.Pool().TryGet(cfg.RecvSize)
-		if !ok {
-			return nil, e.abort(errors.New("rdma: no memory for the receives of another connection"))
-		}
+	for len(bufs) > 0 {
+		b := bufs[len(bufs)-1]
+		bufs = bufs[:len(bufs)-1]
 		if err := e.Repost(b); err != nil {
 			return nil, e.abort(err)
 		}
@@ -156,7 +164,23 @@ func NewEndpoint(id ID, cfg EndpointConfig) (*Endpoint, error) {
 	return e, nil
 }
 
-// abort undoes NewEndpoint: the ID has to be closed for it, too.
+// takeReceives takes all the buffers of a new endpoint, or none.
+func takeReceives(cfg EndpointConfig) ([]*slab.Buf, error) {
+	bufs := make([]*slab.Buf, 0, cfg.RecvDepth)
+	for range cfg.RecvDepth {
+		b, ok := cfg.Memory.Pool().TryGet(cfg.RecvSize)
+		if !ok {
+			for _, b := range bufs {
+				b.Release()
+			}
+			return nil, fmt.Errorf("%w: %d receives of %d bytes", ErrNoMemory, cfg.RecvDepth, cfg.RecvSize)
+		}
+		bufs = append(bufs, b)
+	}
+	return bufs, nil
+}
+
+// abort undoes NewEndpoint after receives were posted: the ID has to be closed for it, too.
 func (e *Endpoint) abort(err error) error {
 	err = errors.Join(err, e.id.Close())
 	for i := range e.recvs {
@@ -208,10 +232,11 @@ func (e *Endpoint) Run(ctx context.Context) {
 			e.complete(&e.wcs[i])
 		}
 		if n == 0 {
-			if err := e.cq.Wait(wait); err != nil {
-				if ctx.Err() != nil {
-					err = context.Cause(ctx)
-				}
+			switch err := e.cq.Wait(wait); {
+			case err == nil:
+			case ctx.Err() != nil:
+				e.fail(context.Cause(ctx), true)
+			case wait.Err() == nil:
 				e.fail(err, true)
 			}
 		}
@@ -220,113 +245,4 @@ func (e *Endpoint) Run(ctx context.Context) {
 		e.mu.Unlock()
 	}
 	e.drain(events)
-}
-
-// watch turns the ID's events into the endpoint's end; it reports the last one's error.
-func (e *Endpoint) watch(last chan<- error) {
-	var err error
-	defer func() { last <- err }()
-	for {
-		select {
-		case ev, ok := <-e.id.Events():
-			switch {
-			case !ok:
-				e.fail(err, false)
-				return
-			case ev.Type == EventEstablished:
-			case ev.Type == EventDeviceRemoval && ev.Err == nil:
-				err = ErrDeviceRemoved
-				e.fail(err, true)
-			default:
-				err = ev.Err
-				e.fail(err, err != nil)
-			}
-		case <-e.ended:
-			return
-		}
-	}
-}
-
-// Disconnect ends the connection: what was posted before is still sent if the
-// peer takes it; what waits is refused. Handler.Closed(err) follows, also where
-// the endpoint was never started. It does not wait, and only the first reason counts.
-func (e *Endpoint) Disconnect(err error) {
-	e.fail(err, true)
-	e.mu.Lock()
-	started := e.started
-	e.mu.Unlock()
-	if !started {
-		e.Start()
-	}
-}
-
-// fail begins the end. A reason that is no more than "flushed" gives way to a better one.
-func (e *Endpoint) fail(err error, reason bool) {
-	e.mu.Lock()
-	first := !e.failing
-	e.failing = true
-	if reason && !e.causeSet {
-		e.cause, e.causeSet = err, true
-	}
-	wake := e.wake
-	e.mu.Unlock()
-	if first {
-		_ = e.id.Disconnect() // what it has to say, its event says
-		wake()
-	}
-}
-
-// refusal is the error of requests after the end. Called with mu held.
-func (e *Endpoint) refusal() error {
-	if e.cause != nil {
-		return e.cause
-	}
-	return ErrNotConnected
-}
-
-// busy reports whether the provider may hold buffers of ours. Called with mu held.
-func (e *Endpoint) busy() bool {
-	return e.posting || e.flying > 0 || e.reading > 0 || len(e.freeRecv) < len(e.recvs)
-}
-
-// drain waits for all completions, closes everything and reports the end.
-func (e *Endpoint) drain(events <-chan error) {
-	wait, cancel := context.WithTimeout(context.Background(), drainTimeout)
-	defer cancel()
-	e.mu.Lock()
-	e.wake = cancel
-	e.mu.Unlock()
-	e.refuseQueued()
-	for {
-		n := e.cq.Poll(e.wcs)
-		for i := range e.wcs[:n] {
-			e.complete(&e.wcs[i])
-		}
-		e.mu.Lock()
-		busy := e.busy()
-		e.mu.Unlock()
-		if !busy || n == 0 && e.cq.Wait(wait) != nil {
-			break
-		}
-	}
-	closeErr := e.id.Close()
-	for n := e.cq.Poll(e.wcs); n > 0; n = e.cq.Poll(e.wcs) {
-		for i := range e.wcs[:n] {
-			e.complete(&e.wcs[i])
-		}
-	}
-	close(e.ended)
-	last := <-events
-	e.mu.Lock()
-	err := e.cause
-	if !e.causeSet {
-		err = last
-	}
-	e.mu.Unlock()
-	e.abandon()
-	if cqErr := e.cq.Close(); err == nil {
-		err = errors.Join(closeErr, cqErr)
-	}
-	e.cfg.Handler.Closed(err)
-	close(e.done)
 }

@@ -14,6 +14,8 @@ var (
 	ErrBusy         = errors.New("rdma: object is in use")
 	// ErrDeviceRemoved ends the connections of a device that goes away.
 	ErrDeviceRemoved = errors.New("rdma: device removed")
+	// ErrNoMemory refuses a connection for which there are no buffers.
+	ErrNoMemory = errors.New("rdma: no memory for the connection")
 	// ErrSegments refuses a transfer whose remote segments cannot hold it.
 	ErrSegments = errors.New("rdma: remote segments do not fit the transfer")
 )

@@ -1,0 +1,185 @@
+package rdma
+
+import (
+	"context"
+	"errors"
+)
+
+// watch turns the ID's events into the endpoint's end; it reports the last one's error.
+func (e *Endpoint) watch(last chan<- error) {
+	var err error
+	defer func() { last <- err }()
+	note := func(ev Event, ok bool) (more bool) {
+		switch {
+		case !ok:
+			e.fail(err, false)
+			return false
+		case ev.Type == EventEstablished:
+			return true
+		case ev.Type == EventDeviceRemoval && ev.Err == nil:
+			ev.Err = ErrDeviceRemoved
+		}
+		err = ev.Err
+		e.fail(err, err != nil)
+		return true
+	}
+	for {
+		select {
+		case ev, ok := <-e.id.Events():
+			if !note(ev, ok) {
+				return
+			}
+		case <-e.ended: // the ID is closed; what it had to say is in the channel
+			select {
+			case ev, ok := <-e.id.Events():
+				if note(ev, ok) {
+					continue
+				}
+			default:
+			}
+			return
+		}
+	}
+}
+
+// Disconnect ends the connection: what was posted before is still sent if the
+// peer takes it; what waits is refused. Handler.Closed(err) follows, also where
+// the endpoint was never started. It does not wait, and only the first reason counts.
+func (e *Endpoint) Disconnect(err error) {
+	e.fail(err, true)
+	e.mu.Lock()
+	started := e.started
+	e.mu.Unlock()
+	if !started {
+		e.Start()
+	}
+}
+
+// fail begins the end. A reason that is no more than "flushed" gives way to a better one.
+func (e *Endpoint) fail(err error, reason bool) {
+	e.mu.Lock()
+	first := !e.failing
+	e.failing = true
+	if reason && !e.causeSet {
+		e.cause, e.causeSet = err, true
+	}
+	wake := e.wake
+	e.mu.Unlock()
+	if first {
+		_ = e.id.Disconnect() // what it has to say, its event says
+		wake()
+	}
+}
+
+// refusal is the error of requests after the end. Called with mu held.
+func (e *Endpoint) refusal() error {
+	if e.cause != nil {
+		return e.cause
+	}
+	return ErrNotConnected
+}
+
+// busy reports whether the provider may hold buffers of ours. Called with mu held.
+func (e *Endpoint) busy() bool {
+	return e.posting || e.flying > 0 || e.reading > 0 || len(e.freeRecv) < len(e.recvs)
+}
+
+// drain waits for all completions, closes everything and reports the end.
+func (e *Endpoint) drain(events <-chan error) {
+	wait, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	e.mu.Lock()
+	e.wake = cancel
+	e.mu.Unlock()
+	e.refuseQueued()
+	for {
+		n := e.cq.Poll(e.wcs)
+		for i := range e.wcs[:n] {
+			e.complete(&e.wcs[i])
+		}
+		e.mu.Lock()
+		busy := e.busy()
+		e.mu.Unlock()
+		if !busy || n == 0 && e.cq.Wait(wait) != nil {
+			break
+		}
+	}
+	closeErr := e.id.Close()
+	for n := e.cq.Poll(e.wcs); n > 0; n = e.cq.Poll(e.wcs) {
+		for i := range e.wcs[:n] {
+			e.complete(&e.wcs[i])
+		}
+	}
+	close(e.ended)
+	last := <-events
+	e.mu.Lock()
+	err := e.cause
+	if !e.causeSet {
+		err = last
+	}
+	e.mu.Unlock()
+	e.abandon()
+	if cqErr := e.cq.Close(); err == nil {
+		err = errors.Join(closeErr, cqErr)
+	}
+	e.cfg.Handler.Closed(err)
+	close(e.done)
+}
+
+// refuseQueued ends all that waits and has nothing in flight; the rest ends with
+// its last completion.
+func (e *Endpoint) refuseQueued() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for e.readQ.head != nil {
+		r := e.readQ.pop()
+		if r.err == nil {
+			r.err = e.refusal()
+		}
+		if r.inFlight == 0 {
+			e.endRead(r)
+		}
+	}
+	for op := e.sendQ.head; op != nil; op = e.sendQ.head {
+		e.sendQ.remove(op)
+		if op.err == nil {
+			op.err = e.refusal()
+		}
+		if op.inFlight == 0 {
+			err := op.err
+			e.mu.Unlock()
+			e.finish(op, err)
+			e.mu.Lock()
+		}
+	}
+}
+
+// abandon releases what never completed. The ID is closed: the provider touches
+// nothing any more. With a provider that flushes as it should there is nothing to do.
+func (e *Endpoint) abandon() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range e.recvs {
+		if b := e.recvs[i].buf; b != nil {
+			e.recvs[i].buf = nil
+			e.freeRecv = append(e.freeRecv, uint32(i))
+			b.Release()
+		}
+	}
+	for _, r := range e.reads {
+		if r.inFlight > 0 {
+			r.inFlight, r.err = 0, e.refusal()
+			e.endRead(r)
+		}
+	}
+	for _, op := range e.ops {
+		if op.inFlight > 0 {
+			op.inFlight = 0
+			err := e.refusal()
+			e.mu.Unlock()
+			e.finish(op, err)
+			e.mu.Lock()
+		}
+	}
+	e.flying, e.reading = 0, 0
+}
