@@ -8,6 +8,7 @@ import (
 	"fileserver/internal/metrics"
 	"fileserver/nfs/rpc"
 	"fileserver/nfs/v4"
+	"fileserver/nfs/v4/proto"
 	"fileserver/nfsrdma"
 	"fileserver/rdma/iwarp"
 )
@@ -61,6 +62,22 @@ func (o *procedureObserver) Done(c *rpc.Call, s rpc.AcceptStat, d time.Duration)
 		o.op.Failed(s.String())
 	case c.Status != 0 && o.status != nil:
 		o.op.Failed(o.status(c.Status))
+	}
+}
+
+// nfs4Observer implements v4.Observer: the operations inside COMPOUNDs.
+type nfs4Observer struct{ reg *metrics.Registry }
+
+func (o nfs4Observer) Operation(name string) v4.OperationObserver {
+	return &nfs4Operation{o.reg.Operation("nfs4", name)}
+}
+
+type nfs4Operation struct{ op *metrics.Operation }
+
+func (o *nfs4Operation) Done(status proto.Status, d time.Duration) {
+	o.op.Done(d)
+	if status != proto.OK {
+		o.op.Failed(status.String())
 	}
 }
 

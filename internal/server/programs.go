@@ -23,6 +23,7 @@ func (s *Server) programs() ([]*rpc.Program, error) {
 		v, err := v4.New(v4.Config{
 			Exports: &s.exports, Locks: locks, Dirs: dirs, Verifier: verifier,
 			Store: s.state, Logger: s.log.Logger, Lease: cfg.Lease, Grace: cfg.Grace,
+			Observer: nfs4Observer{s.metrics}, MinorVersions: minorVersions(cfg),
 		})
 		if err != nil {
 			return nil, err
@@ -34,4 +35,14 @@ func (s *Server) programs() ([]*rpc.Program, error) {
 		list = append(list, v.Program())
 	}
 	return list, nil
+}
+
+// minorVersions are the minor versions of NFSv4 that are configured.
+func minorVersions(cfg *config.NFS) (list []uint32) {
+	for minor, v := range []config.Version{1: config.Version41, 2: config.Version42} {
+		if v != "" && cfg.Serves(v) {
+			list = append(list, uint32(minor))
+		}
+	}
+	return list
 }

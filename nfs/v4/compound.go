@@ -3,6 +3,7 @@ package v4
 import (
 	"context"
 	"hash/maphash"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -73,7 +74,7 @@ func (s *Server) compound(ctx context.Context, call *rpc.Call, r *rpc.Reply) rpc
 
 	status := proto.OK
 	switch {
-	case c.minor == 0 || c.minor > 2:
+	case !slices.Contains(s.minors, c.minor):
 		status = proto.ErrMinorVersMismatch
 	case !utf8.Valid(tag):
 		status = proto.ErrInval
@@ -118,6 +119,7 @@ func (c *compound) cacheable() []byte {
 
 // step executes one operation.
 func (c *compound) step() proto.Status {
+	start := time.Now()
 	op := proto.Op(c.d.Uint32())
 	info := c.info(op)
 	if c.d.Err() != nil {
@@ -149,6 +151,9 @@ func (c *compound) step() proto.Status {
 		}
 	}
 	xdr.PutUint32(c.r.Head, at+4, uint32(status))
+	if o := c.srv.observer(op); o != nil {
+		o.Done(status, time.Since(start))
+	}
 	return status
 }
 

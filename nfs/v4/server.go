@@ -30,6 +30,10 @@ type Config struct {
 	// Store keeps which clients have state over restarts. Nil: nothing survives, and nobody can reclaim.
 	Store  *records.Store
 	Logger *slog.Logger // nil: nothing is logged
+	// Observer is told of every operation; nil: nobody.
+	Observer Observer
+	// MinorVersions are those served, of 1 and 2; nil: both.
+	MinorVersions []uint32
 	// Lease is how long a client's state lives without a sign of it, and Grace how long clients have after a restart to
 	// reclaim theirs. Default 90 s both.
 	Lease, Grace time.Duration
@@ -48,6 +52,10 @@ type Server struct {
 	clients *state.Clients
 	bucket  *records.Bucket // nil without Store
 	owner   string          // names the server, the same after a restart: clients recognise trunks by it (RFC 8881 2.10.5)
+	minors  []uint32
+
+	observers [proto.MaxOp + 1]OperationObserver
+
 	pseudo  atomic.Pointer[pseudoTree]
 	started time.Time
 	pool    sync.Pool // of *compound
@@ -70,6 +78,10 @@ func New(cfg Config) (*Server, error) {
 		cfg.Grace = defaultGrace
 	}
 	s := &Server{cfg: cfg, log: cfg.Logger, started: cfg.Now()}
+	if s.minors = cfg.MinorVersions; s.minors == nil {
+		s.minors = []uint32{1, 2}
+	}
+	s.observe(cfg.Observer)
 	s.pool.New = func() any { return new(compound) }
 	sc := cfg.State
 	sc.Lease, sc.Locks = cfg.Lease, cfg.Locks
