@@ -13,10 +13,11 @@ func (h *Host) uml(g *Guest, kernel string, cfg *Config) (*exec.Cmd, error) {
 	n := strconv.Itoa(h.guests + 1)
 	h.mu.Unlock()
 	inside, outside := "in"+n, "out"+n
+	// Frames of 9000 bytes: siw sends one FPDU per segment, and User Mode Linux pays for each.
 	err := h.ip("link add "+outside+" type veth peer name "+inside,
-		"link set "+outside+" master host",
+		"link set "+outside+" mtu 9000 master host",
 		"link set "+outside+" up",
-		"link set "+inside+" up")
+		"link set "+inside+" mtu 9000 up")
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func (h *Host) uml(g *Guest, kernel string, cfg *Config) (*exec.Cmd, error) {
 		"rootfstype=hostfs", "rootflags=/", "ro",
 		"quiet", "loglevel=2", // the log is read from /dev/kmsg; the console is the script's, but for a panic
 		"con0=fd:0,fd:1",
-		"vec0:transport=raw,ifname="+inside+",depth=128,gro=1",
+		"vec0:transport=raw,ifname="+inside+",depth=128,gro=1,mtu=9000",
 		"init="+g.control.path("busybox"),
 		"--", "sh", g.control.path("init-uml"), string(g.control)), nil
 }
