@@ -162,7 +162,9 @@ func (h Handle) append(b []byte) []byte { return xdr.AppendOpaque(b, h) }
 func (h *Handle) decodeOptional(d *xdr.Decoder) {
 	*h = nil
 	if d.Bool() {
-		h.decode(d)
+		if h.decode(d); *h == nil {
+			*h = Handle{}
+		}
 	}
 }
 
