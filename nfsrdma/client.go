@@ -36,11 +36,14 @@ type Client struct {
 	ep     *rdma.Endpoint
 	inline int // longest message sent
 	ended  chan struct{}
+	hdr    header // of the reply in hand: the completion goroutine's
 
 	mu      sync.Mutex
 	granted int // credits (RFC 8166 3.3.1): 1 before the first reply
 	used    int
 	turn    chan struct{} // closed and replaced when a credit may be free
+	waiting int           // for turn
+	spare   []*pending
 	calls   map[uint32]*pending
 	err     error // why the connection ended
 	stats   ClientStats
@@ -56,7 +59,7 @@ type ClientStats struct {
 // pending is a call without its reply.
 type pending struct {
 	req  *Request
-	done chan error
+	done chan error // capacity 1
 	resp *Response
 }
 
@@ -65,6 +68,9 @@ type Item struct {
 	Pos      uint32 // of a Read chunk
 	Buf      *slab.Buf
 	Off, Len int
+	// Segments name the memory if it is registered already, with keys that the
+	// server may not invalidate ([ClientConfig].NoInvalidate).
+	Segments []rdma.Segment
 }
 
 // Request is a call.
@@ -160,22 +166,27 @@ func (c *Client) Close() error {
 // not be in use. When ctx ends the connection is ended, too: the server may still be placing data.
 func (c *Client) Do(ctx context.Context, req *Request, resp *Response) error {
 	var keys keyring
-	msg, err := c.marshal(req, &keys)
+	if len(req.Head) < 4 {
+		return errors.New("nfsrdma: a call without an XID")
+	}
+	buf, err := c.mem.Pool().Get(ctx, c.inline)
 	if err != nil {
+		return err
+	}
+	n, err := c.marshal(buf.Bytes(), req, &keys)
+	if err != nil {
+		buf.Release()
 		return errors.Join(err, keys.drop())
 	}
-	p := &pending{req: req, resp: resp, done: make(chan error, 1)}
+	p := c.newPending(req, resp)
 	xid := binary.BigEndian.Uint32(req.Head)
 	if err := c.enter(ctx, xid, p); err != nil {
+		buf.Release()
 		return errors.Join(err, keys.drop())
 	}
-	buf, err := c.mem.Pool().Get(ctx, len(msg))
-	if err == nil {
-		copy(buf.Bytes(), msg)
-		op := c.ep.NewSendOp()
-		op.Send(buf, len(msg))
-		err = c.ep.Post(ctx, op)
-	}
+	op := c.ep.NewSendOp()
+	op.Send(buf, n)
+	err = c.ep.Post(ctx, op)
 	if err == nil {
 		select {
 		case err = <-p.done:
@@ -185,8 +196,25 @@ func (c *Client) Do(ctx context.Context, req *Request, resp *Response) error {
 			err = context.Cause(ctx)
 		}
 	}
-	c.leave(xid)
+	c.leave(xid, p)
+	if len(keys) == 0 {
+		return err
+	}
 	return errors.Join(err, keys.drop())
+}
+
+// newPending takes a pending call from those kept.
+func (c *Client) newPending(req *Request, resp *Response) *pending {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(c.spare)
+	if n == 0 {
+		return &pending{req: req, resp: resp, done: make(chan error, 1)}
+	}
+	p := c.spare[n-1]
+	c.spare = c.spare[:n-1]
+	p.req, p.resp = req, resp
+	return p
 }
 
 // enter waits for a credit and registers the call.
@@ -207,32 +235,52 @@ func (c *Client) enter(ctx context.Context, xid uint32, p *pending) error {
 			return nil
 		}
 		turn := c.turn
+		c.waiting++
 		c.mu.Unlock()
+		var err error
 		select {
 		case <-turn:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			err = context.Cause(ctx)
+		}
+		c.mu.Lock()
+		c.waiting--
+		c.mu.Unlock()
+		if err != nil {
+			return err
 		}
 	}
 }
 
-func (c *Client) leave(xid uint32) {
+func (c *Client) leave(xid uint32, p *pending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.calls, xid)
+	if _, open := c.calls[xid]; open { // never answered: somebody may still be about to say so
+		delete(c.calls, xid)
+	} else {
+		select {
+		case <-p.done: // an answer that nobody waited for
+		default:
+		}
+		p.req, p.resp = nil, nil
+		c.spare = append(c.spare, p)
+	}
 	c.used--
 	c.wake()
 }
 
 // wake lets those who wait for a credit look again. Called with mu held.
 func (c *Client) wake() {
+	if c.waiting == 0 {
+		return
+	}
 	close(c.turn)
 	c.turn = make(chan struct{})
 }
 
 // Received implements rdma.EndpointHandler.
 func (c *Client) Received(buf *slab.Buf, _ uint32, invalidated bool) {
-	var h header
+	h := &c.hdr
 	rest, err := h.parseLists(buf.Bytes(), 0)
 	c.mu.Lock()
 	p := c.calls[h.xid]
@@ -249,7 +297,7 @@ func (c *Client) Received(buf *slab.Buf, _ uint32, invalidated bool) {
 	}
 	c.mu.Unlock()
 	if p != nil {
-		err = p.fill(&h, rest)
+		err = p.fill(h, rest)
 	}
 	_ = c.ep.Repost(buf)
 	if p != nil {

@@ -21,53 +21,57 @@ func (k *keyring) drop() error {
 	return errors.Join(errs...)
 }
 
-// marshal makes the message of a call, and registers the memory its chunks name.
-func (c *Client) marshal(req *Request, keys *keyring) ([]byte, error) {
-	if len(req.Head) < 4 {
-		return nil, errors.New("nfsrdma: a call without an XID")
-	}
+// marshal makes the message of a call in room, registers the memory its chunks
+// name, and returns how long the message is.
+func (c *Client) marshal(room []byte, req *Request, keys *keyring) (int, error) {
 	proc := uint32(procMsg)
 	if req.LongCall != nil {
 		proc = procNoMsg
 	}
-	b := appendFixed(nil, binary.BigEndian.Uint32(req.Head), uint32(c.cfg.Credits), proc)
+	b := appendFixed(room[:0], binary.BigEndian.Uint32(req.Head), uint32(c.cfg.Credits), proc)
 	var err error
 	if it := req.LongCall; it != nil {
 		if len(req.Head) > it.Len {
-			return nil, fmt.Errorf("nfsrdma: a call of %d bytes in a chunk of %d", len(req.Head), it.Len)
+			return 0, fmt.Errorf("nfsrdma: a call of %d bytes in a chunk of %d", len(req.Head), it.Len)
 		}
 		copy(it.Buf.Bytes()[it.Off:], req.Head)
 		if b, err = c.appendRead(b, Item{Buf: it.Buf, Off: it.Off, Len: len(req.Head)}, keys); err != nil {
-			return nil, err
+			return 0, err
 		}
 	}
 	for _, it := range req.Reads {
 		if b, err = c.appendRead(b, it, keys); err != nil {
-			return nil, err
+			return 0, err
 		}
 	}
 	b = xdr.AppendUint32(b, 0)
 	for i := range req.Writes {
 		if b, err = c.appendWrite(b, &req.Writes[i], keys); err != nil {
-			return nil, err
+			return 0, err
 		}
 	}
 	b = xdr.AppendUint32(b, 0)
 	if req.Reply == nil {
 		b = xdr.AppendUint32(b, 0)
 	} else if b, err = c.appendWrite(b, req.Reply, keys); err != nil {
-		return nil, err
+		return 0, err
 	}
 	if req.LongCall == nil {
 		b = append(b, req.Head...)
 	}
 	if len(b) > c.inline {
-		return nil, fmt.Errorf("nfsrdma: a message of %d bytes, the server takes %d", len(b), c.inline)
+		return 0, fmt.Errorf("nfsrdma: a message of %d bytes, the server takes %d", len(b), c.inline)
 	}
-	return b, nil
+	return len(b), nil
 }
 
 func (c *Client) appendRead(b []byte, it Item, keys *keyring) ([]byte, error) {
+	for _, s := range it.Segments {
+		b = appendSegment(xdr.AppendUint32(xdr.AppendUint32(b, 1), it.Pos), s)
+	}
+	if len(it.Segments) > 0 {
+		return b, nil
+	}
 	err := c.register(it, rdma.AccessRemoteRead, keys, func(s rdma.Segment) {
 		b = appendSegment(xdr.AppendUint32(xdr.AppendUint32(b, 1), it.Pos), s)
 	})
@@ -76,6 +80,13 @@ func (c *Client) appendRead(b []byte, it Item, keys *keyring) ([]byte, error) {
 
 func (c *Client) appendWrite(b []byte, it *Item, keys *keyring) ([]byte, error) {
 	b = xdr.AppendUint32(b, 1)
+	if len(it.Segments) > 0 {
+		b = xdr.AppendUint32(b, uint32(len(it.Segments)))
+		for _, s := range it.Segments {
+			b = appendSegment(b, s)
+		}
+		return b, nil
+	}
 	at, n := len(b), uint32(0)
 	b = xdr.AppendUint32(b, 0)
 	err := c.register(*it, rdma.AccessLocalWrite|rdma.AccessRemoteWrite, keys, func(s rdma.Segment) {

@@ -32,7 +32,7 @@ func (c *Client) ask(t *testing.T, msg []byte) (Response, error) {
 	if err := c.enter(t.Context(), xid, p); err != nil {
 		t.Fatal(err)
 	}
-	defer c.leave(xid)
+	defer c.leave(xid, p)
 	if err := c.raw(t.Context(), msg); err != nil {
 		t.Fatal(err)
 	}
