@@ -1,5 +1,7 @@
 package lock
 
+import "math"
+
 // Lock gives o the range, shared or exclusive, replacing what it holds there; or returns a lock of another owner that is in
 // the way, and changes nothing.
 func (m *Manager) Lock(k FileKey, o Owner, r Range, exclusive bool) *Conflict {
@@ -84,10 +86,11 @@ func (m *Manager) Locks(k FileKey) []Conflict {
 	if f == nil {
 		return nil
 	}
-	all := make([]Conflict, len(f.locks))
-	for i := range f.locks {
-		all[i] = *f.locks[i].conflict()
-	}
+	all := make([]Conflict, 0, f.locks.n)
+	f.locks.overlap(0, math.MaxUint64, func(s *segment) bool {
+		all = append(all, *s.conflict())
+		return true
+	})
 	return all
 }
 

@@ -47,11 +47,11 @@ type file struct {
 	opens   int
 	access  [bits]int // opens that have each access
 	deny    [bits]int // opens that deny each access
-	locks   []segment // by first
+	locks   list
 	waiters []*Waiter // in the order they came
 }
 
-func (f *file) idle() bool { return f.opens == 0 && len(f.locks) == 0 && len(f.waiters) == 0 }
+func (f *file) idle() bool { return f.opens == 0 && f.locks.n == 0 && len(f.waiters) == 0 }
 
 // New makes a Manager without claims.
 func New() *Manager {
@@ -107,7 +107,7 @@ func (m *Manager) Counts() Counts {
 		c.Files += len(s.files)
 		for _, f := range s.files {
 			c.Opens += f.opens
-			c.Locks += len(f.locks)
+			c.Locks += f.locks.n
 			c.Waiters += len(f.waiters)
 		}
 		s.mu.Unlock()

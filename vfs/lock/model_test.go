@@ -10,7 +10,7 @@ import (
 )
 
 // byteModel is what each byte of a small file is locked by; the last byte stands for all behind.
-type byteModel [16]map[string]bool // owner → exclusive
+type byteModel [32]map[string]bool // owner → exclusive
 
 func (b *byteModel) conflict(o string, r lock.Range, exclusive bool) bool {
 	for i := r.Off; i <= b.last(r); i++ {
@@ -57,6 +57,7 @@ func (b *byteModel) want(o string) (all []string) {
 
 // TestModel runs random programs against a model that knows the locks of each byte.
 func TestModel(t *testing.T) {
+	lock.SmallChunks(t)
 	owners := []string{"a", "b", "c"}
 	rapid.Check(t, func(t *rapid.T) {
 		m := lock.New()

@@ -1,9 +1,6 @@
 package lock
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Range is the bytes [Off, Off+Len); with Len all ones, or beyond the last, those from Off to the byte 2^64-1. An empty range has no bytes and locks nothing.
 type Range struct{ Off, Len uint64 }
@@ -27,13 +24,6 @@ func rangeOf(first, last uint64) Range {
 	return Range{first, last - first + 1}
 }
 
-// segment is a lock of the bytes first to last.
-type segment struct {
-	owner       Owner
-	first, last uint64
-	exclusive   bool
-}
-
 // Conflict is a lock in the way.
 type Conflict struct {
 	Owner     Owner
@@ -42,83 +32,42 @@ type Conflict struct {
 }
 
 // conflict finds the first lock of another owner that forbids one of o.
-func (f *file) conflict(o *Owner, first, last uint64, exclusive bool) *segment {
-	for i := range f.locks {
-		s := &f.locks[i]
-		if s.first > last {
-			return nil
+func (f *file) conflict(o *Owner, first, last uint64, exclusive bool) (c *segment) {
+	f.locks.overlap(first, last, func(s *segment) bool {
+		if (exclusive || s.exclusive) && s.owner != *o {
+			c = s
 		}
-		if s.last >= first && (exclusive || s.exclusive) && s.owner != *o {
-			return s
-		}
-	}
-	return nil
+		return c == nil
+	})
+	return c
 }
 
-func (f *file) holds(o *Owner) bool {
-	for i := range f.locks {
-		if f.locks[i].owner == *o {
-			return true
-		}
-	}
-	return false
-}
+func (f *file) holds(o *Owner) bool { return f.locks.held[*o] > 0 }
 
 // cut takes the bytes first to last out of the locks of o, splitting those that reach over them.
-func (f *file) cut(o *Owner, first, last uint64) (cut bool) {
-	for i := 0; i < len(f.locks) && f.locks[i].first <= last; i++ {
-		s := &f.locks[i]
-		if s.last < first || s.owner != *o {
-			continue
+func (f *file) cut(o *Owner, first, last uint64) bool {
+	taken := f.locks.take(o, first, last)
+	for _, s := range taken {
+		if s.first < first {
+			f.locks.insert(segment{*o, s.first, first - 1, s.exclusive})
 		}
-		cut = true
-		head, tail := *s, *s
-		switch {
-		case s.first < first && s.last > last:
-			head.last, tail.first = first-1, last+1
-			f.locks = slices.Delete(f.locks, i, i+1)
-			f.insert(head)
-			f.insert(tail)
-			return true // locks of one owner do not overlap
-		case s.first < first:
-			s.last = first - 1
-		case s.last > last:
-			tail.first = last + 1
-			f.locks = slices.Delete(f.locks, i, i+1)
-			f.insert(tail)
-			i--
-		default:
-			f.locks = slices.Delete(f.locks, i, i+1)
-			i--
+		if s.last > last {
+			f.locks.insert(segment{*o, last + 1, s.last, s.exclusive})
 		}
 	}
-	return cut
+	return len(taken) > 0
 }
 
 // add gives o the bytes first to last, which it does not hold, and joins them with neighbours of the same kind.
 func (f *file) add(o *Owner, first, last uint64, exclusive bool) {
-	for i := 0; i < len(f.locks); i++ {
-		s := &f.locks[i]
-		if s.exclusive != exclusive || s.owner != *o {
+	from, to := max(first, 1)-1, min(last, math.MaxUint64-1)+1
+	all := segment{*o, first, last, exclusive}
+	for _, s := range f.locks.take(o, from, to) {
+		if s.exclusive != exclusive {
+			f.locks.insert(s)
 			continue
 		}
-		before := first > 0 && s.last == first-1
-		after := last < math.MaxUint64 && s.first == last+1
-		if before || after {
-			first, last = min(first, s.first), max(last, s.last)
-			f.locks = slices.Delete(f.locks, i, i+1)
-			i--
-		}
+		all.first, all.last = min(all.first, s.first), max(all.last, s.last)
 	}
-	f.insert(segment{*o, first, last, exclusive})
-}
-
-func (f *file) insert(s segment) {
-	i, _ := slices.BinarySearchFunc(f.locks, s.first, func(e segment, first uint64) int {
-		if e.first <= first {
-			return -1
-		}
-		return 1
-	})
-	f.locks = slices.Insert(f.locks, i, s)
+	f.locks.insert(all)
 }

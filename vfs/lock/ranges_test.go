@@ -101,3 +101,45 @@ func TestRelease(t *testing.T) {
 		t.Fatalf("left over: %+v", c)
 	}
 }
+
+// TestManyLocks: many locks keep their order when chunks are split and emptied, and stay fast.
+func TestManyLocks(t *testing.T) {
+	m := lock.New()
+	a, b := owner("a"), owner("b")
+	const n = 20_000
+	for i := range uint64(n) {
+		at := i * 7919 % n // in no order
+		if c := m.Lock(key(1), a, rng(at*4, 2), true); c != nil {
+			t.Fatal(show(c))
+		}
+	}
+	m.Lock(key(1), b, rng(n*4, lock.ToEnd), false)
+	all := m.Locks(key(1))
+	if len(all) != n+1 {
+		t.Fatalf("%d locks", len(all))
+	}
+	for i, c := range all[:n] {
+		if c.Range != rng(uint64(i)*4, 2) || c.Owner != a {
+			t.Fatalf("lock %d is %s", i, show(&c))
+		}
+	}
+	for _, i := range []uint64{0, 1, n / 2, n - 1} {
+		if c := m.Lock(key(1), b, rng(i*4+1, 3), false); c == nil || c.Range.Off != i*4 {
+			t.Fatalf("%v is in the way of a lock at %d", c, i*4+1)
+		}
+		if c := m.Lock(key(1), b, rng(i*4+2, 2), true); c != nil {
+			t.Fatalf("%s is in the way of the gap", show(c))
+		}
+	}
+	m.UnlockAll(key(1), b)
+	m.Unlock(key(1), a, rng(1, n*4-2)) // all but the first byte
+	expect(t, m, "a 0+1 w")
+	for i := range uint64(n) { // neighbours become one
+		m.Lock(key(1), a, rng(n-i, 1), true)
+	}
+	expect(t, m, "a 0+20001 w")
+	m.ReleaseOwner(a)
+	if c := m.Counts(); c != (lock.Counts{}) {
+		t.Fatalf("left over: %+v", c)
+	}
+}

@@ -104,12 +104,12 @@ func (w *Waiter) blockers() (all []Owner) {
 	if f == nil {
 		return nil
 	}
-	for i := range f.locks {
-		l := &f.locks[i]
-		if l.first <= w.last && l.last >= w.first && (l.exclusive || w.exclusive) && l.owner != w.owner {
+	f.locks.overlap(w.first, w.last, func(l *segment) bool {
+		if (l.exclusive || w.exclusive) && l.owner != w.owner {
 			all = append(all, l.owner)
 		}
-	}
+		return true
+	})
 	return all
 }
 

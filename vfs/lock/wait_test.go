@@ -193,3 +193,16 @@ func BenchmarkCheckIO(b *testing.B) {
 		m.CheckIO(k, lock.Owner{}, rng(0, 10), true)
 	}
 }
+
+// BenchmarkLockAmongMany locks and unlocks a byte of a file on which another client holds 100,000 locks.
+func BenchmarkLockAmongMany(b *testing.B) {
+	m := lock.New()
+	for i := range uint64(100_000) {
+		m.Lock(key(1), owner("a"), rng(i*2, 1), true)
+	}
+	o := owner("b")
+	for b.Loop() {
+		m.Lock(key(1), o, rng(100_001, 1), true)
+		m.Unlock(key(1), o, rng(100_001, 1))
+	}
+}

@@ -3,6 +3,8 @@ package mem_test
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"fileserver/vfs"
@@ -147,7 +149,7 @@ func TestCrashMetadata(t *testing.T) {
 	if names, _ := n.(vfs.Xattrer).ListXattrs(ctx, root); a.Mode != 0o644 || a.Nlink != 1 || len(names) != 0 {
 		t.Errorf("after the crash: %+v, %q", a, names)
 	}
-	if n, err = e.fs.Resolve(ctx, h); err != nil {
+	if _, err = e.fs.Resolve(ctx, h); err != nil {
 		t.Errorf("the handle of a file whose removal was undone: %v", err)
 	}
 
@@ -209,6 +211,60 @@ func TestCrashSize(t *testing.T) {
 	e.ok(e.fs.SyncMeta(ctx, n))
 	e.crash(nil)
 	e.expect("f", a[:50]+"kept"+a[54:80]+strings.Repeat("\x00", 10))
+}
+
+// TestCrashUnderLoad: what was answered as stable before the crash is there after it, however the two met.
+func TestCrashUnderLoad(t *testing.T) {
+	for _, opt := range []mem.Options{{Crashable: true}, {UnstableMetadata: true}} {
+		for round := range 10 {
+			e := newEnv(t, opt)
+			const workers = 4
+			var done atomic.Int64
+			running := make(chan struct{}) // closed when enough is done
+			fs, dir := e.fs, e.root
+			var wrote, made [workers]int // the last answered as stable
+			var wg sync.WaitGroup
+			for i := range workers {
+				_, f := e.create(fmt.Sprintf("f%d", i))
+				e.ok(e.fs.SyncMeta(ctx, e.root))
+				wg.Go(func() {
+					for n := 1; ; n++ {
+						record := fmt.Sprintf("%08d", n)
+						if _, err := f.WriteAt(ctx, []byte(record), int64(n-1)*8, vfs.Stability(1+n%2)); err != nil {
+							return
+						}
+						wrote[i] = n
+						d, err := dir.Mkdir(ctx, root, fmt.Sprintf("d%d.%d", i, n), nil)
+						if err != nil || fs.SyncMeta(ctx, dir) != nil {
+							return
+						}
+						made[i] = n
+						d.Release()
+						if done.Add(1) == int64(1+round*11) {
+							close(running)
+						}
+						dir.Remove(ctx, root, fmt.Sprintf("d%d.%d", i, n-1), true)
+					}
+				})
+			}
+			<-running
+			e.crash(nil)
+			wg.Wait()
+			for i := range workers {
+				got := e.content(fmt.Sprintf("f%d", i))
+				for n := range wrote[i] {
+					if want := fmt.Sprintf("%08d", n+1); got[n*8:n*8+8] != want {
+						t.Fatalf("record %d is %q", n+1, got[n*8:n*8+8])
+					}
+				}
+				if n, err := e.root.Lookup(ctx, root, fmt.Sprintf("d%d.%d", i, made[i])); made[i] > 0 && err != nil {
+					t.Fatalf("directory %d of %d: %v", made[i], i, err)
+				} else if n != nil {
+					n.Release()
+				}
+			}
+		}
+	}
 }
 
 // TestCrashModel runs a random program on two file systems, one of which crashes after it went on for a while with

@@ -222,7 +222,7 @@ func (f *file) commit(ctx context.Context, off, end uint64, all bool) error {
 		return err
 	}
 	if all {
-		in.fs.journal.sync(in)
+		return in.fs.journal.sync(in)
 	}
 	return nil
 }

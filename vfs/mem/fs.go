@@ -138,12 +138,22 @@ func (fs *FS) SyncMeta(ctx context.Context, nodes ...vfs.Node) error {
 		if !ok || in.fs != fs {
 			return vfs.ErrXDev
 		}
-		in.mu.Lock()
-		in.undo.syncMeta(in.attr.Size)
-		in.mu.Unlock()
-		fs.journal.sync(in)
+		if err := in.syncMeta(); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+func (in *inode) syncMeta() error {
+	in.mu.Lock()
+	if in.fs.closed.Load() {
+		in.mu.Unlock()
+		return vfs.ErrIO
+	}
+	in.undo.syncMeta(in.attr.Size)
+	in.mu.Unlock()
+	return in.fs.journal.sync(in)
 }
 
 // Caps implements [vfs.FS].

@@ -39,6 +39,7 @@ type record struct {
 type journal struct {
 	on   bool
 	mu   sync.Mutex
+	over bool // there was a crash: nothing becomes stable any more
 	recs []record
 }
 
@@ -95,12 +96,16 @@ func (j *journal) add(r record) {
 	j.mu.Unlock()
 }
 
-// sync makes the changes of an object stable, and with them all that came before.
-func (j *journal) sync(in *inode) {
+// sync makes the changes of an object stable, and with them all that came before. It fails after a crash.
+func (j *journal) sync(in *inode) error {
 	if !j.on {
-		return
+		return nil
 	}
 	j.mu.Lock()
+	if j.over {
+		j.mu.Unlock()
+		return vfs.ErrIO
+	}
 	n := len(j.recs)
 	for n > 0 && !j.recs[n-1].touches(in) {
 		n--
@@ -115,6 +120,7 @@ func (j *journal) sync(in *inode) {
 			}
 		}
 	}
+	return nil
 }
 
 func (r *record) touches(in *inode) bool {
@@ -129,8 +135,12 @@ func (r *record) touches(in *inode) bool {
 // undo takes back what is not stable, the last first, but for the parents of directories: entries tell
 // them. The file system is closed and fs.ns is held for writing.
 func (j *journal) undo() {
-	for i := len(j.recs) - 1; i >= 0; i-- {
-		r := &j.recs[i]
+	j.mu.Lock()
+	recs := j.recs
+	j.recs, j.over = nil, true
+	j.mu.Unlock()
+	for i := len(recs) - 1; i >= 0; i-- {
+		r := &recs[i]
 		for k := len(r.entries) - 1; k >= 0; k-- {
 			e := r.entries[k]
 			e.dir.dir.restore(e.name, e.cookie, e.in)
@@ -142,7 +152,6 @@ func (j *journal) undo() {
 			r.attrs[0].in.xattrs = r.xattrs
 		}
 	}
-	j.recs = nil
 }
 
 func (a *attrImage) restore() {
