@@ -22,7 +22,7 @@ func (k *call) answer() {
 		k.writePlaced(op)
 		k.send(op, procMsg, hl+len(k.rep.Head))
 		return
-	case h.hasReply && rest <= int(h.reply.length) && k.inPlace(hl):
+	case h.hasReply && rest <= int(h.reply.length) && k.bringBack(hl):
 		h.reply.written = uint32(rest)
 		k.writeReply(op, hl)
 		k.send(op, procNoMsg, hl)
@@ -71,6 +71,21 @@ func (k *call) writePlaced(op *rdma.SendOp) {
 		}
 		placed++
 	}
+}
+
+// bringBack makes Head lie where it was begun, and reports whether it fits. A
+// directory listing that appends one entry too many, and takes it back, has
+// moved it and fits.
+func (k *call) bringBack(hl int) bool {
+	if k.inPlace(hl) {
+		return true
+	}
+	out := k.out().Bytes()[k.outOff+hl:]
+	if len(k.rep.Head) > len(out) {
+		return false
+	}
+	k.rep.Head = append(out[:0], k.rep.Head...)
+	return true
 }
 
 // inPlace tells whether Head still lies where it was begun: a program that
