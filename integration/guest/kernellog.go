@@ -18,8 +18,9 @@ var complaint = regexp.MustCompile(`BUG:|\bOops\b|WARNING:|Kernel panic|general 
 // transport matches messages of the layers below NFS.
 var transport = regexp.MustCompile(`(?i)siw|iwarp|rpcrdma|xprtrdma|rdma|RPC:|nfs|rxe`)
 
-// script is the part of the log since the script was started: what the kernel says of the machine it boots on is no test's concern.
-func (k KernelLog) script() KernelLog {
+// Script is the part of the log since the script was started, or all of it when none was: what the kernel says of the machine it
+// boots on is no test's concern.
+func (k KernelLog) Script() KernelLog {
 	for i, line := range k {
 		if strings.HasSuffix(line, "] "+readyLine) {
 			return k[i+1:]
@@ -30,7 +31,7 @@ func (k KernelLog) script() KernelLog {
 
 // Complaints returns the first oops, warning or lock-up since the script was started, with the lines around it.
 func (k KernelLog) Complaints() string {
-	k = k.script()
+	k = k.Script()
 	for i, line := range k {
 		if complaint.MatchString(line) {
 			return strings.Join(k[max(0, i-5):min(len(k), i+60)], "\n")
@@ -42,7 +43,7 @@ func (k KernelLog) Complaints() string {
 // Transport returns what RDMA, RPC and NFS said since the script was started.
 func (k KernelLog) Transport() string {
 	var lines []string
-	for _, line := range k.script() {
+	for _, line := range k.Script() {
 		if transport.MatchString(line) {
 			lines = append(lines, line)
 		}

@@ -85,9 +85,9 @@ func run() (status int, err error) {
 	r, err := g.Wait(ctx)
 	switch {
 	case err != nil:
-		fmt.Fprintf(os.Stderr, "%s\n%s\n", r.Boot, r.Kernel)
+		fmt.Fprintf(os.Stderr, "%s\n%s\n", r.Boot, r.Kernel.Script())
 	case *kernelLog:
-		fmt.Fprintln(os.Stderr, r.Kernel)
+		fmt.Fprintln(os.Stderr, r.Kernel.Script())
 	}
 	return r.Status, err
 }

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fileserver/integration/nfs"
+)
+
+// load writes until the file STOP appears, and notes in the file ACKS (nfs.Ack) what the file system has promised to keep. Two
+// writers append through the page cache and call fsync; two overwrite records in place with O_DSYNC and direct I/O. Each holds a
+// lock on its file. Every system call has to succeed, however long it takes.
+func load(args []string) error {
+	dir, acks, stop := args[0], &ackFile{path: args[1]}, args[2]
+	stopped := func() bool { _, err := os.Stat(stop); return err == nil }
+	writers := []func() error{
+		func() error { return appendLoad(dir, 0, acks, stopped) },
+		func() error { return appendLoad(dir, 1, acks, stopped) },
+		func() error { return recordLoad(dir, 2, acks, stopped) },
+		func() error { return recordLoad(dir, 3, acks, stopped) },
+	}
+	errs := make([]error, len(writers))
+	var wg sync.WaitGroup
+	for i, w := range writers {
+		wg.Go(func() {
+			if err := w(); err != nil {
+				errs[i] = fmt.Errorf("writer %d: %w", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// ackFile appends acknowledgements where the host reads them. Closing the file after each is what brings it there.
+type ackFile struct {
+	mu   sync.Mutex
+	path string
+}
+
+func (a *ackFile) add(k nfs.Ack) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f, err := os.OpenFile(a.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, k)
+	return errors.Join(err, f.Close())
+}
+
+func openLoad(dir string, file, flag int) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, nfs.LoadName(file)), os.O_CREATE|os.O_RDWR|flag, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := posix.lock(f, unix.F_WRLCK, 0, 0); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// appendLoad writes pieces of 1 byte to 300 kB one behind the other, and one fsync for every few of them.
+func appendLoad(dir string, file int, acks *ackFile, stopped func() bool) error {
+	f, err := openLoad(dir, file, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	rnd := rand.New(rand.NewPCG(uint64(file), 1))
+	var at int64
+	for !stopped() {
+		for range 1 + rnd.IntN(6) {
+			p := make([]byte, 1+rnd.IntN(300_000))
+			nfs.Fill(p, nfs.LoadSeed(file, 0), at)
+			if _, err := f.WriteAt(p, at); err != nil {
+				return err
+			}
+			at += int64(len(p))
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+		if err := acks.add(nfs.Ack{File: file, Length: at}); err != nil {
+			return err
+		}
+		if at > nfs.LoadMax {
+			time.Sleep(100 * time.Millisecond)
+			at = 0 // the same bytes again
+		}
+	}
+	return f.Close()
+}
+
+// recordLoad overwrites one record after the other with its next generation.
+func recordLoad(dir string, file int, acks *ackFile, stopped func() bool) error {
+	f, err := openLoad(dir, file, syscall.O_DIRECT|syscall.O_DSYNC)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	p := make([]byte, nfs.LoadRecord)
+	for gen := 1; ; gen++ {
+		for r := range nfs.LoadRecords {
+			if stopped() {
+				return f.Close()
+			}
+			at := int64(r) * nfs.LoadRecord
+			nfs.Fill(p, nfs.LoadSeed(file, gen), at)
+			if _, err := f.WriteAt(p, at); err != nil {
+				return err
+			}
+			if err := acks.add(nfs.Ack{File: file, Record: r, Generation: gen}); err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,45 @@
+// Package nfs holds the NFS workloads that real clients run against the server: scripts for a guest (package guest), the program
+// nfswork that they call where a shell is not exact enough, and the tests that put them together.
+package nfs
+
+import (
+	"embed"
+	"fmt"
+)
+
+//go:embed scripts
+var scripts embed.FS
+
+// Script returns a workload's text, with what all workloads share around it.
+func Script(name string) (string, error) {
+	var whole string
+	for _, part := range []string{"lib", name, "end"} {
+		text, err := scripts.ReadFile("scripts/" + part + ".sh")
+		if err != nil {
+			return "", err
+		}
+		whole += string(text)
+	}
+	return whole, nil
+}
+
+// Mount says how a workload mounts.
+type Mount struct {
+	Server    string // address
+	Export    string // path
+	Vers      string // 3, 4.1 or 4.2
+	Proto     string // rdma or tcp
+	MountPort int    // of MOUNT, for version 3
+	Work      string // path of the program nfswork
+}
+
+// Env returns the environment of a workload.
+func (m Mount) Env() []string {
+	options := fmt.Sprintf("proto=%s,port=%d", m.Proto, map[string]int{"rdma": 20049, "tcp": 2049}[m.Proto])
+	if m.Vers == "3" {
+		options += fmt.Sprintf(",mountport=%d,mountproto=tcp,nolock", m.MountPort)
+	}
+	return []string{
+		"SERVER=" + m.Server, "EXPORT=" + m.Export, "VERS=" + m.Vers, "PROTO=" + m.Proto, "OPTIONS=" + options, "WORK=" + m.Work,
+	}
+}
