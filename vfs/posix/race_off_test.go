@@ -1,0 +1,5 @@
+//go:build !race
+
+package posix_test
+
+const raceEnabled = false
