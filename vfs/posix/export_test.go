@@ -25,3 +25,14 @@ func (fs *FS) Searches() int {
 	defer t.search.Unlock()
 	return t.searches
 }
+
+// Waiting counts those who wait for the next fsync of an object.
+func (fs *FS) Waiting(v interface{ Release() }) int {
+	s := &v.(*node).sync
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == nil {
+		return 0
+	}
+	return s.next.waiting
+}

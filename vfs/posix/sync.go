@@ -23,6 +23,8 @@ type syncBatch struct {
 	done chan struct{}
 	all  bool // somebody needs all metadata
 	err  error
+
+	waiting int // calls, of which one leads
 }
 
 // stabilize makes everything written before the call stable. all means fsync(2), otherwise fdatasync(2).
@@ -31,11 +33,12 @@ func (n *node) stabilize(fd int, all bool) error {
 	s.mu.Lock()
 	if b := s.next; b != nil {
 		b.all = b.all || all
+		b.waiting++
 		s.mu.Unlock()
 		<-b.done
 		return b.err
 	}
-	b := &syncBatch{done: make(chan struct{}), all: all}
+	b := &syncBatch{done: make(chan struct{}), all: all, waiting: 1}
 	if s.running {
 		b.lead = make(chan struct{})
 		s.next = b

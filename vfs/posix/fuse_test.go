@@ -1,0 +1,129 @@
+package posix_test
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"fileserver/vfs"
+	"fileserver/vfs/fusetest"
+	"fileserver/vfs/lock"
+	"fileserver/vfs/mem"
+	"fileserver/vfs/posix"
+	"fileserver/vfs/vfstest"
+)
+
+// TestPosix runs programs' system calls against the backend.
+func TestPosix(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // the run by root needs no fusermount3
+	}
+	inModes(t, func(t *testing.T, top string, cfg posix.Config) {
+		fusetest.RunPosix(t, func(t *testing.T) vfs.FS {
+			fs, _ := start(t, cfg)
+			return fs
+		})
+	})
+}
+
+// onFUSE publishes a file system in memory that is mounted through FUSE: one without handles of the kernel.
+func onFUSE(t *testing.T) (*mem.FS, *posix.FS, vfs.Node) {
+	below := mem.New(mem.Options{})
+	fs, root := start(t, posix.Config{Root: fusetest.Mount(t, below, lock.New()), StateDir: t.TempDir()})
+	if fs.NativeHandles() {
+		t.Error("took the handles of FUSE for permanent")
+	}
+	return below, fs, root
+}
+
+func TestOnFUSE(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	short(t)
+	most := map[string]float64{} // the FUSE server below is in this process, and allocates
+	for _, call := range []string{"ReadAt", "ReadAtUnaligned", "WriteAt", "GetAttr", "FileGetAttr", "Access", "Open", "Lookup"} {
+		most[call] = 1000
+	}
+	vfstest.Run(t, func(t *testing.T) vfs.FS { _, fs, _ := onFUSE(t); return fs }, vfstest.Options{
+		NoBtime: true, NoClone: true, MaxAllocs: most,
+	})
+}
+
+// TestFailedSync: what could not be made stable is reported, to all who wait, and counted.
+func TestFailedSync(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	below, fs, root := onFUSE(t)
+	n, _, err := root.Create(ctx, admin, "f", true, nil)
+	must(t, err)
+	defer n.Release()
+	f, err := n.Open(ctx, admin, vfs.OpenWrite)
+	must(t, err)
+	_, err = f.WriteAt(ctx, []byte("x"), 0, vfs.Unstable)
+	must(t, err)
+	must(t, f.Commit(ctx, 0, 0))
+	if fs.WriteErrors() != 0 {
+		t.Fatal("counted an error before there was one")
+	}
+
+	var syncs atomic.Int32
+	fail := make(chan struct{})
+	below.SetHook(func(_ context.Context, op mem.Op, _ vfs.Handle) error {
+		if op != mem.OpCommit {
+			return nil
+		}
+		syncs.Add(1)
+		<-fail
+		return vfs.ErrIO
+	})
+	const many = 20
+	errs := make(chan error)
+	commit := func() { errs <- f.Commit(ctx, 0, 0) }
+	go commit()
+	until(func() bool { return syncs.Load() == 1 }) // the first has begun; the others wait for the next
+	for range many - 1 {
+		go commit()
+	}
+	until(func() bool { return fs.Waiting(n) == many-1 })
+	close(fail)
+	for range many {
+		want(t, "Commit", <-errs, vfs.ErrIO)
+	}
+	if s := syncs.Load(); s != 2 {
+		t.Errorf("%d times synced for %d calls, want 2", s, many)
+	}
+	if e := fs.WriteErrors(); e != 2 {
+		t.Errorf("%d errors counted, want 2", e)
+	}
+	_, err = f.WriteAt(ctx, []byte("x"), 0, vfs.FileSync)
+	want(t, "a stable write", err, vfs.ErrIO)
+	if e := fs.WriteErrors(); e != 3 {
+		t.Errorf("%d errors counted, want 3", e)
+	}
+	want(t, "SyncMeta", fs.SyncMeta(ctx, n), vfs.ErrIO)
+	// Written, and closed before anybody asked for stability.
+	_, err = f.WriteAt(ctx, []byte("y"), 0, vfs.Unstable)
+	must(t, err)
+	before := fs.WriteErrors()
+	must(t, f.Close())
+	fs.Tick(100)
+	if fs.WriteErrors() == before {
+		t.Error("a failure before an idle file was closed went unseen")
+	}
+	below.SetHook(nil)
+	f, err = n.Open(ctx, admin, vfs.OpenWrite)
+	must(t, err)
+	must(t, f.Commit(ctx, 0, 0))
+	must(t, f.Close())
+}
+
+// until waits for something that comes sooner or later; the test's own timeout ends it otherwise.
+func until(done func() bool) {
+	for !done() {
+		time.Sleep(time.Millisecond)
+	}
+}
