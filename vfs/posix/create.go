@@ -135,7 +135,7 @@ func (n *node) finish(c *vfs.Cred, in *node, name string, s *vfs.SetAttr, made v
 
 // undo removes a name if it still is that of the object.
 func (n *node) undo(in *node, name string) {
-	if now, err := n.child(name); err == nil {
+	if now, err := n.peek(name); err == nil {
 		if now == in {
 			flags := 0
 			if in.kind == vfs.KindDirectory {

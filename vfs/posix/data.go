@@ -158,6 +158,9 @@ func (n *node) closeIdle(before uint32, all bool) (closed int) {
 	d := &n.data
 	more := false
 	stale := func(h *openFD) bool { return h.refs == 0 && (all || int32(h.used-before) < 0) }
+	if n.dirty.Load() && !all { // the kernel writes it in the meantime, and the flush below is short
+		before -= dirtyTicks
+	}
 	for i, h := range d.fds {
 		switch {
 		case h == nil:

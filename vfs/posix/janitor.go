@@ -8,6 +8,8 @@ const (
 	tickEvery = time.Second
 	// idleTicks is after how many ticks without use a descriptor is closed.
 	idleTicks = 10
+	// dirtyTicks is how much longer those with data that are not known to be stable are kept.
+	dirtyTicks = 60
 	// perTick bounds the nodes the janitor looks at in one tick.
 	perTick = 4096
 )

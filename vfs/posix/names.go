@@ -24,19 +24,19 @@ func (n *node) refresh() {
 
 // victim finds the object whose name is about to be removed; nil if there is none.
 func (n *node) victim(name string) (*node, error) {
-	v, err := n.child(name)
+	v, err := n.peek(name)
 	if err == vfs.ErrNotFound {
 		return nil, nil
 	}
 	return v, err
 }
 
-// entry finds an entry for c, who may or may not search the directory.
+// entry finds what is to lose its name, for c, who may or may not search the directory.
 func (n *node) entry(c *vfs.Cred, name string) (*node, error) {
 	if err := n.require(c, mayExec); err != nil {
 		return nil, err
 	}
-	return n.child(name)
+	return n.peek(name)
 }
 
 // Remove implements [vfs.Node].

@@ -9,22 +9,29 @@ import (
 // What follows are the permission rules of POSIX, for a server that cannot let the kernel check:
 // without the right to take another identity, all it does is done as its own user.
 
-// ownCheck returns which of the wanted permissions the mode gives c.
-func (n *node) ownCheck(c *vfs.Cred, want uint8, st *unix.Statx_t) uint8 {
-	if c.UID == 0 {
+// ownCheck returns which of the wanted permissions mode and access control list give c.
+func (n *node) ownCheck(c *vfs.Cred, want uint8, st *unix.Statx_t) (uint8, error) {
+	switch {
+	case c.UID == 0:
 		if want&mayExec != 0 && st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Mode&0o111 == 0 {
 			want &^= mayExec // not even the superuser executes what nobody may
 		}
-		return want
-	}
-	shift := 0
-	switch {
+		return want, nil
 	case c.UID == st.Uid:
-		shift = 6
-	case c.InGroup(st.Gid):
-		shift = 3
+		return uint8(st.Mode>>6) & want, nil
+	case st.Mode&0o070 != 0: // otherwise the mask of a list lets nobody through, and the kernel does not look at it
+		list, err := n.readACL()
+		if err != nil {
+			return 0, err
+		}
+		if rights, ok := aclRights(list, c, st.Gid, want); ok {
+			return rights, nil
+		}
 	}
-	return uint8(st.Mode>>shift) & 7 & want
+	if c.InGroup(st.Gid) {
+		return uint8(st.Mode>>3) & want, nil
+	}
+	return uint8(st.Mode) & want, nil
 }
 
 // mayChangeNames checks that c may add or remove names in a directory. Where the kernel checks it returns nil.
@@ -93,7 +100,12 @@ func (n *node) mayLink(c *vfs.Cred, target *node) error {
 	}
 	if n.fs.protectLinks && c.UID != 0 && c.UID != st.Uid {
 		plain := target.kind == vfs.KindRegular && !target.setID.Load()
-		if !plain || n.ownCheck(c, mayRead|mayWrite, &st) != mayRead|mayWrite {
+		const both = mayRead | mayWrite
+		rights, err := target.ownCheck(c, both, &st)
+		if err != nil {
+			return err
+		}
+		if !plain || rights != both {
 			if err := n.require(c, mayExec); err != nil {
 				return err
 			}

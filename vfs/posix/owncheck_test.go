@@ -1,9 +1,12 @@
 package posix_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"fileserver/vfs"
 	"fileserver/vfs/posix"
@@ -63,6 +66,20 @@ func decisions(t *testing.T, cfg posix.Config) map[string]string {
 	}
 	answers := map[string]string{}
 	superuser := &vfs.Cred{}
+	for what, list := range lists {
+		for call, run := range calls {
+			for who, c := range map[string]*vfs.Cred{"owner": owner, "member": member, "other": other} {
+				reset(0o777, 0, 0o666, 61001)
+				must(t, unix.Setxattr(d, "system.posix_acl_access", list, 0))
+				must(t, unix.Setxattr(d+"/f", "system.posix_acl_access", list, 0))
+				dir := lookup(t, root, "d")
+				f := lookup(t, dir, "f")
+				answers[fmt.Sprintf("%s by %s with the list %s", call, who, what)] = fmt.Sprint(vfs.StatusOf(run(c, dir, f)))
+				f.Release()
+				dir.Release()
+			}
+		}
+	}
 	for bits := range uint32(8) {
 		for who, c := range map[string]*vfs.Cred{"owner": owner, "member": member, "other": other, "root": superuser} {
 			shift := map[string]uint32{"owner": 6, "member": 3}[who]
@@ -81,6 +98,30 @@ func decisions(t *testing.T, cfg posix.Config) map[string]string {
 		}
 	}
 	return answers
+}
+
+// lists are access control lists, by what they say: owner, named user, owning group, named group, mask, others.
+var lists = map[string][]byte{
+	"other rwx":                        list(0o7, other.UID, 0o7, 0, 0, 0o7, 0),
+	"other rwx, masked r-x":            list(0o7, other.UID, 0o7, 0, 0, 0o5, 0),
+	"other ---, others rwx":            list(0o7, other.UID, 0, 0, 0, 0o7, 0o7),
+	"other rwx, masked ---":            list(0o7, other.UID, 0o7, 0, 0, 0, 0o5),
+	"group r-x, 5 -wx":                 list(0o7, 1, 0o7, 0o5, 5, 0o7, 0o7),
+	"group ---, 5 ---, others rwx":     list(0o7, 1, 0o7, 0, 5, 0o7, 0o7),
+	"member r-x although group is rwx": list(0, member.UID, 0o5, 0o7, 5, 0o7, 0o7),
+}
+
+func list(user uint16, named uint32, perm, group uint16, namedGroup uint32, mask, others uint16) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, 2)
+	for _, e := range []struct {
+		tag, perm uint16
+		id        uint32
+	}{{1, user, ^uint32(0)}, {2, perm, named}, {4, group, ^uint32(0)}, {8, 3 & group >> 1, namedGroup}, {16, mask, ^uint32(0)}, {32, others, ^uint32(0)}} {
+		b = binary.LittleEndian.AppendUint16(b, e.tag)
+		b = binary.LittleEndian.AppendUint16(b, e.perm)
+		b = binary.LittleEndian.AppendUint32(b, e.id)
+	}
+	return b
 }
 
 func drop(n vfs.Node, err error) error {

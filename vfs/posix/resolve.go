@@ -206,8 +206,17 @@ func (fs *FS) retryFDs(open func() (int, error)) (int, error) {
 // beneath is how a name in a directory is opened: nothing is followed, and no mount entered.
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV
 
-// child opens a name of the directory as the server itself.
+// child opens a name of the directory as the server itself, and notes that the object has it.
 func (n *node) child(name string) (*node, error) {
+	in, err := n.peek(name)
+	if err == nil {
+		n.fs.loc.note(in, &n.id, name)
+	}
+	return in, err
+}
+
+// peek is child for a name the object is about to lose.
+func (n *node) peek(name string) (*node, error) {
 	var c cname
 	c.set(name)
 	fd, err := n.fs.retryFDs(func() (int, error) {
@@ -221,11 +230,7 @@ func (n *node) child(name string) (*node, error) {
 	if err != nil {
 		return nil, n.orStale(err)
 	}
-	in, err := n.fs.adopt(fd)
-	if err == nil {
-		n.fs.loc.note(in, &n.id, name)
-	}
-	return in, err
+	return n.fs.adopt(fd)
 }
 
 // orStale is what an error means if the directory itself has been removed.

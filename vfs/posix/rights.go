@@ -48,7 +48,7 @@ func (n *node) allowed(c *vfs.Cred, want uint8, st *unix.Statx_t) (uint8, error)
 		return 0, err
 	}
 	if !n.fs.kernel {
-		return n.ownCheck(c, want, st), nil
+		return n.ownCheck(c, want, st)
 	}
 	r := &n.rights
 	ctime := ctimeOf(st)
@@ -117,7 +117,7 @@ func (n *node) unchanged(st *unix.Statx_t, ctime uint64) bool {
 func (n *node) hasACL() bool {
 	var path, name cname
 	path.setFD(n.fd)
-	name.set("system.posix_acl_access")
+	name.set(aclName)
 	switch getxattrSize(&path, &name) {
 	case unix.ENODATA, unix.EOPNOTSUPP:
 		return false

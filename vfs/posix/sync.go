@@ -97,7 +97,7 @@ func (fs *FS) SyncMeta(_ context.Context, nodes ...vfs.Node) error {
 	if fs.caps.StableMetadata {
 		return nil
 	}
-	var others, dirs bool
+	var others, dirs, whole bool
 	for i, v := range nodes {
 		n, err := fs.root.ours(v)
 		if err != nil {
@@ -115,18 +115,23 @@ func (fs *FS) SyncMeta(_ context.Context, nodes ...vfs.Node) error {
 		default:
 			others = true // cannot be opened to sync them
 		}
-		if err != nil {
+		switch err {
+		case nil:
+		case vfs.ErrAccess: // the server's user may not open it
+			whole = true
+		default:
 			return err
 		}
 	}
 	// The names of a directory are stable together with what was made under them.
-	if others && !dirs {
-		if err := again(func() error { return unix.Syncfs(fs.mount) }); err != nil {
-			fs.writeFailed(fs.root, err)
-			return statusOf(err)
-		}
+	if !whole && (!others || dirs) {
+		return nil
 	}
-	return nil
+	err := again(func() error { return unix.Syncfs(fs.mount) })
+	if err != nil {
+		fs.writeFailed(fs.root, err)
+	}
+	return statusOf(err)
 }
 
 func sameBefore(nodes []vfs.Node, i int) bool {
