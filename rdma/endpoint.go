@@ -203,30 +203,45 @@ func (e *Endpoint) Memory() *Memory { return e.mem }
 // Done is closed after Handler.Closed has returned.
 func (e *Endpoint) Done() <-chan struct{} { return e.done }
 
-// Start is Run in a goroutine of its own, without end.
-func (e *Endpoint) Start() { go e.Run(context.Background()) }
+// Start is Run in a goroutine of its own, without end. Requests may be posted
+// when it returns.
+func (e *Endpoint) Start() {
+	if ctx, cancel, ok := e.begin(context.Background()); ok {
+		go e.run(context.Background(), ctx, cancel)
+	}
+}
 
 // Run handles completions until the connection has ended and everything is
 // drained; its last act is Handler.Closed. Call it, or Start, once Accept or
 // Connect has returned: receives may complete before the connection is
 // established. When ctx ends Run disconnects, with the context's cause.
 func (e *Endpoint) Run(ctx context.Context) {
-	wait, cancel := context.WithCancel(ctx)
-	defer cancel()
-	e.mu.Lock()
-	if e.started {
-		e.mu.Unlock()
-		<-e.done
-		return
+	if wait, cancel, ok := e.begin(ctx); ok {
+		e.run(ctx, wait, cancel)
 	}
-	e.started, e.wake = true, cancel
+	<-e.done
+}
+
+// begin opens the endpoint for requests; ok is false when it has been called before.
+func (e *Endpoint) begin(ctx context.Context) (wait context.Context, cancel context.CancelFunc, ok bool) {
 	_, ord := e.id.Negotiated()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.started {
+		return nil, nil, false
+	}
+	wait, cancel = context.WithCancel(ctx)
+	e.started, e.wake = true, cancel
 	e.credits = min(ord, e.cfg.ReadDepth)
-	failing := e.failing
-	e.mu.Unlock()
+	return wait, cancel, true
+}
+
+// run is the completion goroutine.
+func (e *Endpoint) run(ctx, wait context.Context, cancel context.CancelFunc) {
+	defer cancel()
 	events := make(chan error, 1)
 	go e.watch(events)
-	for !failing {
+	for !e.isFailing() {
 		n := e.cq.Poll(e.wcs)
 		for i := range e.wcs[:n] {
 			e.complete(&e.wcs[i])
@@ -240,9 +255,12 @@ func (e *Endpoint) Run(ctx context.Context) {
 				e.fail(err, true)
 			}
 		}
-		e.mu.Lock()
-		failing = e.failing
-		e.mu.Unlock()
 	}
 	e.drain(events)
+}
+
+func (e *Endpoint) isFailing() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.failing
 }

@@ -84,9 +84,9 @@ func (e *Endpoint) Repost(buf *slab.Buf) error {
 	sge, err := e.mem.sge(buf, 0, e.cfg.RecvSize)
 	e.mu.Lock()
 	switch {
-	case err != nil:
 	case e.failing:
 		err = e.refusal()
+	case err != nil:
 	case len(e.freeRecv) == 0:
 		err = ErrQueueFull
 	}

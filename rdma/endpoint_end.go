@@ -47,12 +47,7 @@ func (e *Endpoint) watch(last chan<- error) {
 // the endpoint was never started. It does not wait, and only the first reason counts.
 func (e *Endpoint) Disconnect(err error) {
 	e.fail(err, true)
-	e.mu.Lock()
-	started := e.started
-	e.mu.Unlock()
-	if !started {
-		e.Start()
-	}
+	e.Start() // unless it has been
 }
 
 // fail begins the end. A reason that is no more than "flushed" gives way to a better one.

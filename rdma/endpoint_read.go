@@ -1,6 +1,7 @@
 package rdma
 
 import (
+	"errors"
 	"fmt"
 
 	"fileserver/internal/slab"
@@ -70,13 +71,13 @@ func (e *Endpoint) Read(buf *slab.Buf, off int, remote []Segment, done Completio
 	if off < 0 || off > buf.Cap() || n > uint64(buf.Cap()-off) {
 		return fmt.Errorf("%w: %d bytes into a buffer of %d, at %d", ErrSegments, n, buf.Cap(), off)
 	}
-	if err := e.mem.Err(buf); err != nil {
-		return err
-	}
+	regErr := e.mem.Err(buf)
 	e.mu.Lock()
 	switch {
 	case e.failing:
 		err = e.refusal()
+	case regErr != nil:
+		err = regErr
 	case !e.started:
 		err = ErrNotConnected
 	case e.credits+e.reading == 0:
@@ -130,7 +131,7 @@ func (e *Endpoint) postReads() {
 	e.mu.Unlock()
 	err := e.qp.PostSend(e.readWRs[:k])
 	if err != nil {
-		e.fail(err, true)
+		e.fail(err, !errors.Is(err, ErrNotConnected))
 	}
 	e.mu.Lock()
 	e.posting = false

@@ -2,6 +2,7 @@ package rdma
 
 import (
 	"context"
+	"errors"
 )
 
 // sendQueue is a FIFO of chains.
@@ -212,7 +213,7 @@ func (e *Endpoint) postPart(op *SendOp, n int) {
 	}
 	fin := op.inFlight == 0
 	e.mu.Unlock()
-	e.fail(err, true)
+	e.fail(err, !errors.Is(err, ErrNotConnected))
 	if fin {
 		e.finish(op, err)
 	}

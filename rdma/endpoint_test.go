@@ -23,7 +23,6 @@ type side struct {
 	id   rdma.ID
 	ep   *rdma.Endpoint
 
-	keep     bool // Received neither reposts nor releases
 	got      chan *slab.Buf
 	inv      chan uint32
 	closed   chan error
@@ -48,6 +47,8 @@ type pairConfig struct {
 	send, recv, recvSize int
 	ord                  int
 	limit                int64
+	wrap                 func(rdma.ID) rdma.ID
+	access               rdma.Access
 }
 
 // pair makes a connection of two endpoints over rdma/mem.
@@ -57,6 +58,7 @@ func pair(t testing.TB, c pairConfig) (client, server *side, p *mem.Provider) {
 	if c.ord == 0 {
 		c.ord = 8
 	}
+	c.ord = max(0, c.ord)
 	p = mem.New(c.provider)
 	l, err := p.Listen(context.Background(), netip.AddrPort{})
 	if err != nil {
@@ -98,13 +100,19 @@ func cmp(a, b int) int {
 
 func newSide(t testing.TB, c pairConfig, id rdma.ID) *side {
 	t.Helper()
+	if c.wrap != nil {
+		id = c.wrap(id)
+	}
 	s := &side{t: t, id: id, got: make(chan *slab.Buf, 1024), inv: make(chan uint32, 1024), closed: make(chan error, 1)}
 	s.pool = slab.New(slab.Config{Limit: max(c.limit, 64<<20)})
 	pd, err := id.Device().AllocPD()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.mem, err = rdma.NewMemory(pd, s.pool, rdma.AccessLocalWrite|rdma.AccessRemoteRead|rdma.AccessRemoteWrite)
+	if c.access == 0 {
+		c.access = rdma.AccessLocalWrite | rdma.AccessRemoteRead | rdma.AccessRemoteWrite
+	}
+	s.mem, err = rdma.NewMemory(pd, s.pool, c.access)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func TestWRID(t *testing.T) {
 // fuzzSegments makes a list of segments of arbitrary bytes: 3 each.
 func fuzzSegments(b []byte) (segs []Segment) {
 	for ; len(b) >= 3; b = b[3:] {
-		segs = append(segs, seg(uint64(b[0])<<16, uint32(b[1])*uint32(b[1]), uint32(b[2])))
+		segs = append(segs, seg(uint64(b[0])<<16, uint32(b[1])*3, uint32(b[2])))
 	}
 	return segs
 }
