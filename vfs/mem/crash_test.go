@@ -270,7 +270,13 @@ func TestCrashUnderLoad(t *testing.T) {
 // TestCrashModel runs a random program on two file systems, one of which crashes after it went on for a while with
 // what was not made stable. It must find what the other has.
 func TestCrashModel(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	for range 5 { // it is fast
+		rapid.Check(t, crashModel(t))
+	}
+}
+
+func crashModel(t *testing.T) func(*rapid.T) {
+	return func(r *rapid.T) {
 		a, b := newEnv(t, mem.Options{UnstableMetadata: true}), newEnv(t, mem.Options{})
 		program := rapid.SliceOfN(rapid.Custom(step), 1, 30)
 		for round := range rapid.IntRange(1, 3).Draw(r, "rounds") {
@@ -289,7 +295,7 @@ func TestCrashModel(t *testing.T) {
 				r.Fatal("the crash left something else than what was stable")
 			}
 		}
-	})
+	}
 }
 
 type crashStep struct {

@@ -75,6 +75,34 @@ func TestNoSpace(t *testing.T) {
 	}
 }
 
+// TestBadCookie: a cookie that was never given out is told apart from one whose entry is gone.
+func TestBadCookie(t *testing.T) {
+	e := newEnv(t, mem.Options{})
+	e.create("a")
+	e.create("b")
+	var cookies []uint64
+	read := func(from uint64) (n int, err error) {
+		_, err = e.root.ReadDir(ctx, root, from, 0, false, func(d *vfs.DirEntry) bool {
+			cookies = append(cookies, d.Cookie)
+			n++
+			return true
+		})
+		return n, err
+	}
+	_, err := read(0)
+	e.ok(err)
+	last := cookies[1]
+	for _, bad := range []uint64{1, 2, last + 1, 1 << 63, ^uint64(0)} {
+		_, err := read(bad)
+		e.want(err, vfs.ErrBadCookie)
+	}
+	e.ok(e.root.Remove(ctx, root, "b", false))
+	n, err := read(last)
+	if e.ok(err); n != 0 {
+		t.Errorf("%d entries behind the last", n)
+	}
+}
+
 // TestSlowCommit: a hook makes a call slow without keeping others.
 func TestSlowCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -27,7 +27,7 @@ func TestSuite(t *testing.T) {
 				})
 				return fs
 			}, vfstest.Options{
-				Root: true, MaxAllocs: granted,
+				Root: true, MaxAllocs: granted, Short: opt.Crashable || opt.UnstableMetadata,
 				Reopen: func(t *testing.T, fs vfs.FS) vfs.FS {
 					if opt.Crashable || opt.UnstableMetadata {
 						return fs.(*mem.FS).Crash(nil)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	"fileserver/vfs"
 )
@@ -22,7 +21,7 @@ func parallel(n int, fn func(i int)) {
 
 func testConcurrent(e *env) {
 	rounds := 300
-	if testing.Short() || raceEnabled {
+	if e.short() {
 		rounds = 60
 	}
 	e.sub("ExclusiveCreate", func(e *env) { e.exclusive(rounds / 3) })

@@ -3,7 +3,6 @@ package vfstest
 import (
 	"fmt"
 	"slices"
-	"testing"
 
 	"fileserver/vfs"
 )
@@ -138,7 +137,7 @@ func testReadDirModify(e *env) {
 // testReadDirLarge reads a directory of 100,000 entries in pieces, then removes them.
 func testReadDirLarge(e *env) {
 	n := 100_000
-	if testing.Short() || raceEnabled {
+	if e.short() {
 		n = 5_000
 	}
 	d := e.mkdir(e.root, "large", 0o755)

@@ -41,6 +41,8 @@ type Options struct {
 	// MaxAllocs are the allocations granted per call in steady state, by the name of the subtest of
 	// Allocs; 0 for those not named.
 	MaxAllocs map[string]float64
+	// Short scales the largest tests down, as -short does.
+	Short bool
 	// MaxOffset is where the largest offsets are tried; 0: 1 TiB. The storage below must take a sparse file of that size.
 	MaxOffset int64
 }
@@ -92,6 +94,9 @@ func newEnv(t *testing.T, newFS func(t *testing.T) vfs.FS, opt Options) *env {
 	t.Cleanup(root.Release)
 	return e
 }
+
+// short tells whether the largest tests are to be scaled down.
+func (e *env) short() bool { return e.opt.Short || raceEnabled || testing.Short() }
 
 // sub runs a subtest in the same file system.
 func (e *env) sub(name string, run func(*env)) {
