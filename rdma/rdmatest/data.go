@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"fileserver/internal/slab"
 	"fileserver/rdma"
 )
 
@@ -284,5 +285,43 @@ func testTooMany(r *rig) {
 		if err := from.qp.PostRecv([]rdma.RecvWR{{SGL: two}}); err == nil {
 			r.t.Error("a RECV with a list longer than the queue pair's was accepted")
 		}
+		if most := from.caps.MaxMsgSize; most < slab.MaxSize {
+			big, there := from.region(int(most)+1, from.sink()), to.region(64, remote)
+			for _, op := range []rdma.Opcode{rdma.OpSend, rdma.OpWrite, rdma.OpRead} {
+				err := from.qp.PostSend([]rdma.SendWR{{Opcode: op, SGL: []rdma.SGE{big.sge(0, int(most)+1)}, RemoteAddr: there.mr.Addr(), RKey: there.mr.RKey()}})
+				if err == nil {
+					r.t.Errorf("a %v of %d bytes was accepted", op, most+1)
+				}
+			}
+		}
 	})
+}
+
+// testBusy: what is in use is not taken away.
+func testBusy(r *rig) {
+	client, server := r.connect(options{})
+	talk(client, server)
+	for _, e := range []*end{client, server} {
+		if err := e.pd.Dealloc(); err == nil {
+			r.t.Errorf("%s: a domain with a queue pair was deallocated", e.name)
+		}
+		if err := e.cq.Close(); err == nil {
+			r.t.Errorf("%s: a completion queue with a queue pair was closed", e.name)
+		}
+		pd, err := e.dev.AllocPD()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		reg := e.regionIn(pd, 64, local)
+		if err := pd.Dealloc(); err == nil {
+			r.t.Errorf("%s: a domain with a region was deallocated", e.name)
+		}
+		e.check(reg.mr.Deregister())
+		reg.gone = true
+		e.check(pd.Dealloc())
+		if _, err := e.id.CreateQP(e.pd, rdma.QPConfig{SendCQ: e.cq, RecvCQ: e.cq, SendDepth: 1, RecvDepth: 1}); err == nil {
+			r.t.Errorf("%s: a second queue pair was made", e.name)
+		}
+	}
+	talk(client, server) // nothing is broken
 }

@@ -160,7 +160,7 @@ func echo(p *peer, buf *slab.Buf) {
 
 // testMany has 256 connections at once, on all of which messages go back and forth.
 func testMany(r *rig) {
-	const conns, messages = 256, 20
+	const conns, messages = 256, 8
 	var left atomic.Int64
 	left.Store(conns)
 	all := make(chan struct{})

@@ -21,8 +21,8 @@ type Harness struct {
 	// Listen is where the suite listens, e.g. 127.0.0.1:0. [rdma.Provider].Resolve
 	// of the other side must reach [rdma.Listener].Addr.
 	Listen netip.AddrPort
-	// RecvInvalidation: completions of RECVs tell what was invalidated. False for
-	// verbs in user space that keep it to themselves.
+	// NoRecvInvalidation: completions of RECVs do not tell what was invalidated, as
+	// with verbs in user space that keep it to themselves.
 	NoRecvInvalidation bool
 }
 
@@ -62,6 +62,7 @@ func runAll(t *testing.T, open func(*testing.T) *rig) {
 		{"Inline", testInline},
 		{"Unsupported", testUnsupported},
 		{"TooMany", testTooMany},
+		{"Busy", testBusy},
 		{"Unsignalled", testUnsignalled},
 		{"WriteBeforeSend", testWriteBeforeSend},
 		{"Duplex", testDuplex},
