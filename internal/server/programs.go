@@ -5,6 +5,7 @@ import (
 
 	"fileserver/config"
 	"fileserver/nfs"
+	"fileserver/nfs/mount"
 	"fileserver/nfs/rpc"
 	"fileserver/nfs/v3"
 	"fileserver/nfs/v4"
@@ -17,7 +18,8 @@ func (s *Server) programs() ([]*rpc.Program, error) {
 	locks, dirs, verifier := lock.New(), new(nfs.DirLocks), nfs.NewWriteVerifier(&s.exports)
 	var list []*rpc.Program
 	if cfg.Serves(config.Version3) {
-		list = append(list, v3.New(v3.Config{Exports: &s.exports, Locks: locks, Dirs: dirs, Verifier: verifier}))
+		list = append(list, mount.New(&s.exports),
+			v3.New(v3.Config{Exports: &s.exports, Locks: locks, Dirs: dirs, Verifier: verifier}))
 	}
 	if cfg.Serves(config.Version41) || cfg.Serves(config.Version42) {
 		v, err := v4.New(v4.Config{
