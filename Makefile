@@ -6,7 +6,7 @@ LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 PACKAGES := gcc libc6-dev $(shell cat integration/guest/packages.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test unit guest race fuzz lint packages kernel
+.PHONY: help build run test unit guest race fuzz lint bench packages kernel
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ fuzz: ## fuzz every target for FUZZTIME (30s)
 
 lint: ## check formatting, vet, staticcheck, imports and the house rules
 	$(GO) test -count 1 ./internal/lint
+
+bench: ## measure against plain TCP, both in one run, and print the ratios
+	$(GO) run ./integration/bench $(BENCHFLAGS)
 
 # Installs what is missing. Other users than root, and other systems than Debian,
 # are told, and the tests that need it fail with a message of their own.

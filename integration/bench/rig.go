@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"fileserver/internal/slab"
+	"fileserver/rdma"
+	"fileserver/rdma/iwarp"
+)
+
+const fileSize = 64 << 20
+
+// rig is a server in a process of its own, and what it takes to be its client.
+type rig struct {
+	work    string
+	cmd     *exec.Cmd
+	gone    chan error
+	tcp     netip.AddrPort
+	iwarp   netip.AddrPort
+	metrics string
+
+	provider *iwarp.Provider
+	pool     *slab.Pool
+	memOnce  sync.Once
+	mem      *rdma.Memory
+	memErr   error
+}
+
+func freePort() (uint16, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return netip.MustParseAddrPort(l.Addr().String()).Port(), nil
+}
+
+// newRig builds the server and starts it on a share with one file.
+func newRig(ctx context.Context, dir string) (r *rig, err error) {
+	r = &rig{gone: make(chan error, 1)}
+	if r.work, err = os.MkdirTemp(dir, "fileserver-bench-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(r.work))
+		}
+	}()
+	bin := filepath.Join(r.work, "fileserver")
+	build := exec.CommandContext(ctx, "go", "build", "-o", bin, "./cmd/fileserver")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	share := filepath.Join(r.work, "share")
+	if err := os.Mkdir(share, 0o755); err != nil {
+		return nil, err
+	}
+	data := make([]byte, fileSize)
+	for i := range data {
+		data[i] = byte(i ^ i>>8 ^ i>>16)
+	}
+	if err := os.WriteFile(filepath.Join(share, "file"), data, 0o644); err != nil {
+		return nil, err
+	}
+	var ports [3]uint16
+	for i := range ports {
+		if ports[i], err = freePort(); err != nil {
+			return nil, err
+		}
+	}
+	lo := netip.MustParseAddr("127.0.0.1")
+	r.tcp, r.iwarp = netip.AddrPortFrom(lo, ports[0]), netip.AddrPortFrom(lo, ports[1])
+	r.metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[2])
+	cfg := fmt.Sprintf(`state_dir: %s
+shares:
+  data:
+    path: %s
+    nfs: {squash: none}
+nfs: {port: %d, rdma_port: %d}
+metrics: {listen: "127.0.0.1:%d"}
+log: {level: warn}
+`, filepath.Join(r.work, "state"), share, ports[0], ports[1], ports[2])
+	file := filepath.Join(r.work, "config.yaml")
+	if err := os.WriteFile(file, []byte(cfg), 0o600); err != nil {
+		return nil, err
+	}
+	r.cmd = exec.Command(bin, "serve", "--config", file)
+	r.cmd.Stderr = os.Stderr
+	if err := r.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { r.gone <- r.cmd.Wait() }()
+	if err := r.up(ctx); err != nil {
+		_ = r.cmd.Process.Kill()
+		return nil, errors.Join(err, <-r.gone)
+	}
+	if r.provider, err = iwarp.New(iwarp.Config{NoPeerToPeer: true}); err != nil {
+		return nil, err
+	}
+	r.pool = slab.New(slab.Config{})
+	return r, nil
+}
+
+// up waits until the server answers.
+func (r *rig) up(ctx context.Context) error {
+	for {
+		if _, err := r.metric("process_resident_memory_bytes"); err == nil {
+			return nil
+		}
+		select {
+		case err := <-r.gone:
+			r.gone <- err
+			return fmt.Errorf("the server ended: %w", err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (r *rig) close() {
+	_ = r.cmd.Process.Signal(os.Interrupt)
+	if err := <-r.gone; err != nil {
+		fmt.Fprintln(os.Stderr, "bench: the server ended with", err)
+	}
+	_ = os.RemoveAll(r.work)
+}
+
+// memory is the client's registered memory.
+func (r *rig) memory(d rdma.Device) (*rdma.Memory, error) {
+	r.memOnce.Do(func() {
+		pd, err := d.AllocPD()
+		if err == nil {
+			r.mem, err = rdma.NewMemory(pd, r.pool, rdma.AccessLocalWrite|rdma.AccessRemoteRead|rdma.AccessRemoteWrite)
+		}
+		r.memErr = err
+	})
+	return r.mem, r.memErr
+}
+
+// metric is the sum of the samples of a metric of the server's.
+func (r *rig) metric(name string) (float64, error) {
+	resp, err := http.Get(r.metrics)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	sum, found := 0.0, false
+	for s := bufio.NewScanner(resp.Body); s.Scan(); {
+		line := s.Text()
+		if rest, ok := strings.CutPrefix(line, name); ok && rest != "" && (rest[0] == ' ' || rest[0] == '{') {
+			v, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+			if err != nil {
+				return 0, err
+			}
+			sum, found = sum+v, true
+		}
+	}
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return 0, err
+	}
+	if !found {
+		return 0, fmt.Errorf("the server has no metric %s", name)
+	}
+	return sum, nil
+}
+
+// cpu is the processor time the server has used.
+func (r *rig) cpu() (time.Duration, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	var ticks int64
+	for _, s := range f[11:13] {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * (time.Second / 100), nil
+}
