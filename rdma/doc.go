@@ -26,4 +26,18 @@
 // iWARP, "acknowledged by the remote device" elsewhere
 // ([Caps].WriteCompletionIsRemote): neither says that the remote consumer
 // knows.
+//
+// # Machinery
+//
+// [Memory] registers a slab pool's arenas in a domain, so that any buffer of the
+// pool can be named in a request; [Window] opens one buffer to the peer under a
+// key of its own. [Endpoint] drives a connection: transports fill chains
+// ([SendOp]), read remote segments and take messages, and need not know of slots,
+// READ credits, limits of a device, or flushes. The files plan.go (what becomes of
+// a list of segments) and endpoint_end.go (how a connection ends) hold what is easy to get
+// wrong.
+//
+// Lock order: [Endpoint].mu, a provider's locks and the slab pool's are never held
+// together by this package, but for the registration of a new arena: pool,
+// [Memory].mu, provider.
 package rdma
