@@ -3,6 +3,7 @@ package nfs
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"sync"
 	"sync/atomic"
 )
 
@@ -19,6 +20,7 @@ type WriteVerifier struct {
 	exports *Exports
 	boot    uint64
 	lost    atomic.Uint64
+	mu      sync.Mutex    // a leaf: who changes seen
 	seen    atomic.Uint64 // sum of the exports' WriteErrors that is in lost already
 }
 
@@ -38,8 +40,13 @@ func (v *WriteVerifier) Current() [8]byte {
 			sum += c.WriteErrors()
 		}
 	}
-	if seen := v.seen.Load(); sum != seen && v.seen.CompareAndSwap(seen, sum) {
-		v.lost.Add(1)
+	if sum != v.seen.Load() {
+		v.mu.Lock()
+		if sum != v.seen.Load() {
+			v.lost.Add(1) // first: who finds the sum as seen must find the verifier changed
+			v.seen.Store(sum)
+		}
+		v.mu.Unlock()
 	}
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], v.boot+v.lost.Load())

@@ -41,7 +41,8 @@ type server struct {
 func newServer(t testing.TB, mod func(*rpc.TCPConfig)) *server {
 	t.Helper()
 	s := &server{t: t, entered: make(chan struct{}, 1000), release: make(chan struct{})}
-	s.pool = slab.New(slab.Config{Limit: 64 << 20, Debug: testing.Testing()})
+	_, debug := t.(*testing.T)
+	s.pool = slab.New(slab.Config{Limit: 64 << 20, Debug: debug})
 	p := &rpc.Program{Prog: prog, Vers: vers, Name: "test", Procs: []rpc.Procedure{
 		procEcho: {Name: "ECHO", Serve: s.echo}, procBlock: {Name: "BLOCK", Serve: s.block},
 		procCount: {Name: "COUNT", Serve: s.count, Cache: true}, procRead: {Name: "READ", Serve: s.read},
