@@ -107,10 +107,11 @@ func (e *Endpoint) Repost(buf *slab.Buf) error {
 	e.mu.Lock()
 	s.buf = nil
 	e.freeRecv = append(e.freeRecv, index)
-	wake := e.wake
 	e.mu.Unlock()
 	buf.Release()
 	e.fail(err, !errors.Is(err, ErrNotConnected))
-	wake() // in case nothing is outstanding any more
+	e.mu.Lock()
+	e.nudge()
+	e.mu.Unlock()
 	return err
 }

@@ -79,6 +79,14 @@ func (e *Endpoint) busy() bool {
 	return e.posting || e.flying > 0 || e.reading > 0 || len(e.freeRecv) < len(e.recvs)
 }
 
+// nudge ends the drain's wait where a failed post has taken back the last request
+// that was outstanding: no completion will. Called with mu held.
+func (e *Endpoint) nudge() {
+	if e.failing && !e.busy() {
+		e.wake()
+	}
+}
+
 // drain waits for all completions, closes everything and reports the end.
 func (e *Endpoint) drain(events <-chan error) {
 	wait, cancel := context.WithTimeout(context.Background(), drainTimeout)

@@ -151,7 +151,7 @@ func (e *Endpoint) postReads() {
 			e.endRead(r)
 		}
 	}
-	e.wake()
+	e.nudge()
 }
 
 // readDone is the completion of one READ.

@@ -219,7 +219,7 @@ func (e *Endpoint) postPart(op *SendOp, n int) {
 	}
 	e.mu.Lock()
 	e.drop(op)
-	e.wake() // in case nothing is outstanding any more
+	e.nudge()
 }
 
 // decide tells a goroutine in Post what became of its op. Called with mu held.

@@ -91,10 +91,6 @@ func (r *rig) connectTo(l rdma.Listener, o options) (client, server *end) {
 	defer cancel()
 	o.client, o.server = defaults(o.client), defaults(o.server)
 	client = r.resolve(l, o)
-	type result struct {
-		id  rdma.ID
-		err error
-	}
 	accepted := make(chan error, 1)
 	go func() {
 		id, err := l.Accept(ctx)
