@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long the suite waits for what must happen, on the slowest machine.
-const patience = time.Minute
+var patience = time.Minute
 
 // options describe a connection under test.
 type options struct {
