@@ -43,7 +43,7 @@ func TestWorkloads(t *testing.T) {
 	for _, vers := range versions {
 		for _, w := range workloads {
 			t.Run(vers+"/"+w.name, func(t *testing.T) {
-				ctx := within(t, 90*time.Second)
+				ctx := within(t, 3*time.Minute)
 				r := newRig(ctx, t, vers)
 				res := r.boot(t, w.name, guest.Config{}).Check(ctx, t)
 				t.Logf("%v; %s", res.Took.Round(time.Millisecond), strings.ReplaceAll(strings.TrimSpace(res.Output), "\n", "; "))

@@ -82,10 +82,7 @@ func newRig(ctx context.Context, t *testing.T, vers string) *rig {
 		r.serveKernel(ctx, t)
 		return r
 	}
-	r.dir = filepath.Join(t.TempDir(), "data")
-	if err := os.Mkdir(r.dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	r.dir = shareDir(t)
 	if err := os.Chmod(r.dir, 0o1777); err != nil { // root is squashed
 		t.Fatal(err)
 	}
@@ -99,6 +96,22 @@ func newRig(ctx context.Context, t *testing.T, vers string) *rig {
 		t.Fatalf("%v\n%s", err, r.server.Output())
 	}
 	return r
+}
+
+// shareDir makes an empty directory to share: in FILESERVER_GUEST_SHARE, which may be on a file system of interest, or among the
+// temporary files.
+func shareDir(t *testing.T) string {
+	t.Helper()
+	parent := os.Getenv("FILESERVER_GUEST_SHARE")
+	if parent == "" {
+		parent = t.TempDir()
+	}
+	dir, err := os.MkdirTemp(parent, "share-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // serverFault matches what a server must never print.

@@ -3,7 +3,7 @@ run() {
   local name=$1
   shift
   took "$name" fio --name="$name" --directory=$M --numjobs=4 --size=24m --bsrange=512-1m --rw=randwrite --fallocate=none \
-    --verify=crc32c --verify_fatal=1 --verify_state_save=0 --end_fsync=1 --output-format=terse --output=/tmp/fio-"$name" "$@" ||
+    --verify=crc32c --verify_fatal=1 --verify_state_save=0 --eta=never --end_fsync=1 --output-format=terse --output=/tmp/fio-"$name" "$@" ||
     { cat /tmp/fio-"$name"; return 1; }
 }
 run buffered --ioengine=psync --do_verify=1

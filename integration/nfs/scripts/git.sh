@@ -15,14 +15,14 @@ took commit git commit -qam second
 cd /
 fresh $M
 cd $M
-took fsck git fsck --full --strict
+took fsck git fsck --full --strict --no-progress
 [ -z "$(git status --porcelain)" ]
 took repack git gc -q
 took clone git clone -q --no-local . $M/clone
 cd /
 fresh $M
 cd $M
-took fsck git -C clone fsck --full --strict
+took fsck git -C clone fsck --full --strict --no-progress
 [ -z "$(git -C clone status --porcelain)" ]
 [ "$(git rev-parse HEAD)" = "$(git -C clone rev-parse HEAD)" ]
 took compare diff -r --no-dereference --exclude=.git --exclude=clone . clone
