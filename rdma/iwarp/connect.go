@@ -61,7 +61,7 @@ func exchange(conn *net.TCPConn, req *mpaFrame) (mpaFrame, error) {
 		return mpaFrame{}, err
 	}
 	reply, err := readFrame(conn, true)
-	if err != nil {
+	if err != nil || reply.Reject {
 		return reply, err
 	}
 	if e := noMore(conn); e != nil {
