@@ -140,6 +140,13 @@ func (q *queuePair) queueRead(j readJob) bool {
 	return q.reads.push(j, q.terms.ird)
 }
 
+// readAnswered makes room for another inbound READ.
+func (q *queuePair) readAnswered() {
+	q.mu.Lock()
+	q.reads.pop()
+	q.mu.Unlock()
+}
+
 // sent tells whether everything posted has been handed to TCP.
 func (q *queuePair) sent() bool {
 	q.mu.Lock()
@@ -185,12 +192,10 @@ func (r *readQueue) begin() *readJob {
 	return j
 }
 
-// pop removes the k oldest, which are answered.
-func (r *readQueue) pop(k int) {
-	for range k {
-		r.ring[r.head] = readJob{}
-		r.head = (r.head + 1) % len(r.ring)
-		r.n--
-		r.begun--
-	}
+// pop removes the oldest, which is answered.
+func (r *readQueue) pop() {
+	r.ring[r.head] = readJob{}
+	r.head = (r.head + 1) % len(r.ring)
+	r.n--
+	r.begun--
 }

@@ -57,39 +57,34 @@ func (x *receiver) run() {
 	}
 }
 
-// step is called when there may be something to read; true ends run. It stays
-// inside one RawConn.Read for the life of the connection: the poller is
-// edge-triggered, so after a short read it may be waited for at once, without
-// another read that would only say EAGAIN.
+// step is called when there may be something to read; true ends run. It reads
+// until there is no more, not until a read is short: behind the bytes of a short
+// read there may be the end of the stream, of which the poller, edge-triggered,
+// has told already.
 func (x *receiver) step(fd uintptr) bool {
 	for {
 		if x.qp.cause.Load() != nil {
 			return true
 		}
-		short, ok := x.fill(fd)
-		if !ok {
+		if !x.fill(fd) {
 			return x.end != nil
 		}
 		if x.fault != 0 {
 			x.end = x.explain(x.fault)
 			return true
 		}
-		if short {
-			x.idle()
-			return false
-		}
 	}
 }
 
-// fill reads once and works on what it got. ok is false when nothing was read;
-// then end is set if nothing will be.
-func (x *receiver) fill(fd uintptr) (short, ok bool) {
+// fill reads once and works on what it got. It says whether there was anything;
+// if not, end is set if there will not be either.
+func (x *receiver) fill(fd uintptr) bool {
 	iov, direct := x.iov[:0], 0
 	guard := x.s.dst.guard
 	if x.s.inSeg && x.s.left >= directMin && x.r == x.w && !x.s.crc {
 		if guard != nil && !guard.acquire() {
 			x.end = x.explain(ReasonSTag)
-			return false, false
+			return false
 		}
 		iov, direct = x.direct(iov)
 	} else {
@@ -110,19 +105,19 @@ func (x *receiver) fill(fd uintptr) (short, ok bool) {
 	switch {
 	case err == unix.EAGAIN:
 		x.idle()
-		return false, false
+		return false
 	case err != nil:
 		x.end = socketError(err)
-		return false, false
+		return false
 	case n == 0:
 		x.end = x.eof()
-		return false, false
+		return false
 	}
 	d := min(n, direct)
 	x.s.skip(d)
 	x.w += n - d
 	x.work(n)
-	return n < direct+len(tail), true
+	return true
 }
 
 // direct names the destination of the payload that is missing.

@@ -156,21 +156,16 @@ func (t *transmitter) write() bool {
 // complete reports what TCP has taken in full.
 func (t *transmitter) complete(n int) {
 	b, q := t.b, t.qp
-	at, jobs, any := b.markAt, 0, false
+	at, done := b.markAt, false
 	q.mu.Lock()
 	for ; b.markAt < b.markN && b.marks[b.markAt].end <= b.sent; b.markAt++ {
-		m := &b.marks[b.markAt]
-		if m.wqe != nil && m.wqe.op != rdma.OpRead {
-			m.wqe.done, any = true, true
-		}
-		if m.job {
-			jobs++
+		if e := b.marks[b.markAt].wqe; e != nil && e.op != rdma.OpRead {
+			e.done, done = true, true
 		}
 	}
-	if any {
+	if done {
 		q.sq.reap()
 	}
-	q.reads.pop(jobs)
 	q.mu.Unlock()
 	q.stats.txBytes.Add(uint64(n))
 	q.stats.txFPDUs.Add(uint64(b.markAt - at))

@@ -38,7 +38,6 @@ type batch struct {
 type mark struct {
 	end int      // in bytes of the batch
 	wqe *sendWQE // the request it completes, if it is the last of one
-	job bool     // it completes the oldest inbound READ
 }
 
 var batches = sync.Pool{New: func() any { return new(batch) }}
@@ -126,11 +125,8 @@ func (b *batch) trailer(ulpdu, start int, sum uint32, crc bool) {
 	b.markN++
 }
 
-// completes says what the FPDU appended last completes.
-func (b *batch) completes(e *sendWQE, job bool) {
-	m := &b.marks[b.markN-1]
-	m.wqe, m.job = e, job
-}
+// completes says which request, if any, the FPDU appended last completes.
+func (b *batch) completes(e *sendWQE) { b.marks[b.markN-1].wqe = e }
 
 // pin notes that the batch may name memory of r, which can be deregistered.
 func (b *batch) pin(r *region) {

@@ -41,7 +41,12 @@ func (t *transmitter) cut() bool {
 		m.seg.mo += uint32(n)
 	}
 	if m.seg.last {
-		t.b.completes(m.wqe, m.job)
+		t.b.completes(m.wqe)
+		if m.job {
+			// Now, not once TCP has it: by then the peer may have the answer, and
+			// its next READ may be here.
+			t.qp.readAnswered()
+		}
 		*m = message{}
 	}
 	return true
