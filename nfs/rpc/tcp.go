@@ -189,8 +189,8 @@ func (s *TCPServer) ServeConn(ctx context.Context, nc net.Conn) error {
 }
 
 // Shutdown ends the server gracefully: listeners are closed, nothing more is read, what is running is
-// finished and answered, then the connections are closed. When ctx ends first, they are
-// closed as they are, and its error is returned once the calls are done.
+// finished and answered, then the connections are closed. When ctx ends first, the connections are closed as they are, the
+// context of the calls ends, and an error is returned once they are done.
 func (s *TCPServer) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -214,7 +214,7 @@ func (s *TCPServer) Shutdown(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	for c := range s.conns {
-		c.abort(ErrServerClosed)
+		c.giveUp(ErrServerClosed)
 	}
 	s.mu.Unlock()
 	<-done

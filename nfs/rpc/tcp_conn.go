@@ -21,7 +21,8 @@ const lingerTime = 500 * time.Millisecond
 // whichever of them finds nobody writing writes the replies there are.
 type tcpConn struct {
 	srv    *TCPServer
-	ctx    context.Context // of the server: calls outlive their connection
+	ctx    context.Context // of the calls, which outlive their connection; ends when the server gives up waiting for them
+	giveUp context.CancelCauseFunc
 	nc     net.Conn
 	info   Conn
 	done   chan struct{} // closed when the connection has ended
@@ -37,14 +38,15 @@ type tcpConn struct {
 }
 
 func newTCPConn(s *TCPServer, ctx context.Context, nc net.Conn) *tcpConn {
-	c := &tcpConn{srv: s, ctx: ctx, nc: nc, done: make(chan struct{}), slots: make(chan struct{}, s.cfg.MaxCalls)}
+	c := &tcpConn{srv: s, nc: nc, done: make(chan struct{}), slots: make(chan struct{}, s.cfg.MaxCalls)}
 	c.info = Conn{
 		ID: NextConnID(), Transport: "tcp", Done: c.done,
 		RemoteAddr: addrPort(nc.RemoteAddr()), LocalAddr: addrPort(nc.LocalAddr()),
 	}
 	c.rd.nc, c.rd.pool, c.rd.in = nc, s.cfg.Buffers, make([]byte, readBuffer)
 	c.rd.limit, c.rd.timeout, c.rd.idle = s.cfg.MaxMessage, s.cfg.ReadTimeout, s.cfg.IdleTimeout
-	c.rdCtx, c.rdStop = context.WithCancel(ctx)
+	c.ctx, c.giveUp = context.WithCancelCause(ctx)
+	c.rdCtx, c.rdStop = context.WithCancel(c.ctx)
 	return c
 }
 
@@ -63,7 +65,7 @@ func addrPort(a net.Addr) netip.AddrPort {
 
 // serve reads until there is nothing more to be read, and then waits for the calls.
 func (c *tcpConn) serve() error {
-	defer c.rdStop()
+	defer c.giveUp(nil)
 	stop := context.AfterFunc(c.ctx, func() { c.abort(context.Cause(c.ctx)) })
 	defer stop()
 	c.srv.cfg.Observer.Opened(&c.info)
@@ -171,7 +173,7 @@ type tcpCall struct {
 // Storage of the reply's head, bytes.
 const (
 	headSize     = 512
-	maxKeptHead  = 64 << 10 // more (a large directory) is not kept for the next call
+	maxKeptHead  = 128 << 10 // more (a large directory) is not kept for the next call
 	recordMarked = 4
 )
 

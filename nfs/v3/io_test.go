@@ -182,6 +182,10 @@ func TestOwner(t *testing.T) {
 	other := w.asUser(2000)
 	w.want(other.write(h, 0, data(10), v3.Unstable).Status, v3.ErrAcces)
 	w.want(other.read(h, 0, 10).Status, v3.ErrAcces)
+	// Who may execute a file may read it, or could not execute it.
+	w.want(w.setattr(h, mode(0o711), nil).Status, v3.OK)
+	w.want(other.read(h, 0, 10).Status, v3.OK)
+	w.want(other.write(h, 0, data(10), v3.Unstable).Status, v3.ErrAcces)
 }
 
 func (w *world) commit(h v3.Handle, off uint64, n uint32) v3.CommitRes {
