@@ -77,12 +77,14 @@ type Endpoint struct {
 	causeSet bool   // cause is more than "flushed"
 	wake     func() // ends the CQ wait in progress
 
-	posting bool // somebody is in PostSend
-	free    int  // send-queue slots for chains
-	sendQ   sendQueue
-	flying  int // posts of chains not yet complete
-	ops     []*SendOp
-	spare   *SendOp
+	posting  bool // somebody is in PostSend
+	free     int  // send-queue slots for chains
+	sendQ    sendQueue
+	flying   int // posts of chains not yet complete
+	ops      []*SendOp
+	batch    []part // being posted
+	batchWRs []SendWR
+	spare    *SendOp
 
 	credits  int // READs that may be posted
 	reading  int // READs outstanding

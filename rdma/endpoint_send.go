@@ -149,15 +149,52 @@ func (e *Endpoint) pump() {
 			e.postReads()
 			continue
 		}
-		op := e.sendQ.head
-		if op == nil {
+		if e.gather(); len(e.batch) == 0 {
 			return
 		}
+		e.postBatch()
+	}
+}
+
+// part is what is posted of one chain at once.
+type part struct {
+	op  *SendOp
+	wrs []SendWR
+}
+
+// Limits of one post: chains that have queued up behind a post in progress go out
+// with one doorbell.
+const (
+	batchParts = 32
+	batchWRs   = 128
+)
+
+// gather takes parts off the queue, in order, as far as the slots go, into
+// e.batch. Called with mu held.
+func (e *Endpoint) gather() {
+	wrs := 0
+	for op := e.sendQ.head; op != nil && len(e.batch) < batchParts; op = e.sendQ.head {
 		n := e.nextPart(op)
-		if n > e.free {
+		if n > e.free || wrs > 0 && wrs+n > batchWRs {
 			return
 		}
-		e.postPart(op, n)
+		wrs += n
+		p := part{op, op.plan.wrs[op.sent : op.sent+n]}
+		for i := range p.wrs {
+			p.wrs[i].ID = wrID(kindPart, 0, op.index, op.gen)
+		}
+		last := &p.wrs[n-1]
+		last.ID = wrID(kindPartEnd, n, op.index, op.gen)
+		last.Flags |= SendSignaled
+		op.sent += n
+		if op.sent == len(op.plan.wrs) {
+			e.sendQ.remove(op)
+		}
+		op.inFlight++
+		op.holds++ // the chain may complete before PostSend returns
+		e.flying++
+		e.free -= n
+		e.batch = append(e.batch, p)
 	}
 }
 
@@ -172,54 +209,58 @@ func (e *Endpoint) nextPart(op *SendOp) int {
 	return min(n-op.sent, max(1, e.cfg.SendDepth/2))
 }
 
-// postPart posts the next n requests of the chain at the head of the queue.
-// Called with mu held; lets go of it meanwhile.
-func (e *Endpoint) postPart(op *SendOp, n int) {
-	wrs := op.plan.wrs[op.sent : op.sent+n]
-	for i := range wrs {
-		wrs[i].ID = wrID(kindPart, 0, op.index, op.gen)
+// postBatch posts e.batch. Called with mu held; lets go of it meanwhile.
+func (e *Endpoint) postBatch() {
+	wrs := e.batch[0].wrs
+	if len(e.batch) > 1 {
+		e.batchWRs = e.batchWRs[:0]
+		for _, p := range e.batch {
+			e.batchWRs = append(e.batchWRs, p.wrs...)
+		}
+		wrs = e.batchWRs
 	}
-	last := &wrs[n-1]
-	last.ID = wrID(kindPartEnd, n, op.index, op.gen)
-	last.Flags |= SendSignaled
-	op.sent += n
-	whole := op.sent == len(op.plan.wrs)
-	if whole {
-		e.sendQ.remove(op)
-	}
-	op.inFlight++
-	op.holds++ // the chain may complete before PostSend returns
-	e.flying++
-	e.free -= n
 	e.posting = true
 	e.mu.Unlock()
 	err := e.qp.PostSend(wrs)
+	if err != nil {
+		e.fail(err, !errors.Is(err, ErrNotConnected))
+	}
 	e.mu.Lock()
 	e.posting = false
-	if err == nil {
-		e.decide(op, posted, nil)
-		e.drop(op)
-		return
+	for i, p := range e.batch {
+		if err == nil {
+			e.decide(p.op, posted, nil)
+		} else {
+			e.unpost(p, err)
+		}
+		e.drop(p.op)
+		e.batch[i] = part{}
 	}
-	op.sent -= n
+	e.batch = e.batch[:0]
+	if err != nil {
+		e.nudge()
+	}
+}
+
+// unpost takes back what PostSend has refused. Called with mu held; lets go of it
+// meanwhile. The endpoint is failing, so that nobody else posts.
+func (e *Endpoint) unpost(p part, err error) {
+	op := p.op
+	op.sent -= len(p.wrs)
 	op.inFlight--
 	e.flying--
-	e.free += n
+	e.free += len(p.wrs)
 	if op.queued {
 		e.sendQ.remove(op)
 	}
 	if op.err == nil {
 		op.err = err
 	}
-	fin := op.inFlight == 0
-	e.mu.Unlock()
-	e.fail(err, !errors.Is(err, ErrNotConnected))
-	if fin {
+	if op.inFlight == 0 {
+		e.mu.Unlock()
 		e.finish(op, err)
+		e.mu.Lock()
 	}
-	e.mu.Lock()
-	e.drop(op)
-	e.nudge()
 }
 
 // decide tells a goroutine in Post what became of its op. Called with mu held.
