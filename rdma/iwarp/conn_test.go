@@ -117,7 +117,6 @@ func TestStall(t *testing.T) {
 // TestDeregisterUnderREAD: memory can go away under a peer's READ without a crash.
 func TestDeregisterUnderREAD(t *testing.T) {
 	r, e, _ := attachRaw(t, Config{}, depthRequest(0, 4), nil)
-	_ = r.c.SetReadBuffer(4096)
 	mr, err := e.pd.RegMR(e.mem, rdma.AccessRemoteRead)
 	if err != nil {
 		t.Fatal(err)
