@@ -73,7 +73,7 @@ func (s *Server) startIWARP(handler rpc.Handler) (*rdmaService, error) {
 		MaxConns: cfg.Limits.Connections, Credits: cfg.Limits.InFlight,
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, provider.Close())
 	}
 	if err := s.listen("nfs", "iwarp", r); err != nil {
 		return nil, err
