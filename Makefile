@@ -60,4 +60,4 @@ packages:
 
 # Builds the guests' kernel, once, where none is named and none is there.
 kernel:
-	@[ -n "$$FILESERVER_GUEST_UML$$FILESERVER_GUEST_KERNEL" ] || $(GO) run ./integration/guest/cmd/guestkernel
+	@$(GO) run ./integration/guest/cmd/guestkernel -missing
