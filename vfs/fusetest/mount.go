@@ -14,6 +14,7 @@ import (
 	"fileserver/vfs/lock"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 )
 
 // Mount mounts fs for the time of the test and returns where. Mounts with the same Manager share locks as clients of one server do.
@@ -48,10 +49,16 @@ func Mount(t testing.TB, fs vfs.FS, locks *lock.Manager) string {
 	if err := server.WaitMount(); err != nil {
 		t.Fatalf("fusetest: mount at %s: %v", dir, err)
 	}
+	unmount := server.Unmount
+	if root {
+		// By force, which ends the connection: a copy of the mount in a namespace that somebody made
+		// meanwhile would keep it alive for as long as that lasts.
+		unmount = func() error { return unix.Unmount(dir, unix.MNT_FORCE) }
+	}
 	t.Cleanup(func() {
 		// A file that was just closed may still keep the mount busy.
 		for try := 0; ; try++ {
-			err := server.Unmount()
+			err := unmount()
 			if err == nil {
 				break
 			}

@@ -42,13 +42,12 @@ func TestOnFUSE(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	short(t)
 	most := map[string]float64{} // the FUSE server below is in this process, and allocates
 	for _, call := range []string{"ReadAt", "ReadAtUnaligned", "WriteAt", "GetAttr", "FileGetAttr", "Access", "Open", "Lookup"} {
 		most[call] = 1000
 	}
 	vfstest.Run(t, func(t *testing.T) vfs.FS { _, fs, _ := onFUSE(t); return fs }, vfstest.Options{
-		NoBtime: true, NoClone: true, MaxAllocs: most,
+		Short: true, NoBtime: true, NoClone: true, MaxAllocs: most,
 	})
 }
 

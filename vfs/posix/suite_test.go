@@ -1,7 +1,6 @@
 package posix_test
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,15 +18,6 @@ import (
 const unprivileged = "FILESERVER_TEST_UNPRIVILEGED"
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// short makes the suite leave out its longest parts in all but one configuration.
-func short(t *testing.T) {
-	old := flag.Lookup("test.short").Value.String()
-	if err := flag.Set("test.short", "true"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { flag.Set("test.short", old) })
-}
 
 // places are directories on different file systems.
 func places(t *testing.T) map[string]string {
@@ -49,9 +39,6 @@ func TestSuite(t *testing.T) {
 	for where, dir := range places(t) {
 		for name, cfg := range modes {
 			t.Run(where+"/"+name, func(t *testing.T) {
-				if where+name != "shmnative" {
-					short(t)
-				}
 				dirs := make(map[vfs.FS]posix.Config)
 				start := func(t *testing.T, cfg posix.Config) vfs.FS {
 					fs, err := posix.New(cfg)
@@ -75,6 +62,7 @@ func TestSuite(t *testing.T) {
 					return start(t, cfg)
 				}, vfstest.Options{
 					Root:    root && !cfg.OwnChecks,
+					Short:   where+name != "shmnative",
 					NoBtime: true, NoClone: true,
 					Reopen: func(t *testing.T, fs vfs.FS) vfs.FS {
 						cfg := dirs[fs]
