@@ -86,7 +86,10 @@ func (n *node) createNew(c *vfs.Cred, name string, s *vfs.SetAttr) (*node, error
 			Mode:    uint64(modeOf(s, defaultFileMode)),
 			Resolve: beneath,
 		}
-		fd, e := openat2(n.fd, &b, &how)
+		fd, e := openBeneath(n.fd, &b, &how)
+		if e == unix.EXDEV { // something is mounted there
+			e = unix.EEXIST
+		}
 		return fd, status(e)
 	})
 	if err != nil {

@@ -180,3 +180,38 @@ func TestMovedOut(t *testing.T) {
 		}
 	})
 }
+
+// TestMovedWhileLookedUp renames an object to and fro between directories: it is found, or not, but nothing else.
+func TestMovedWhileLookedUp(t *testing.T) {
+	inModes(t, func(t *testing.T, top string, cfg posix.Config) {
+		a, b := cfg.Root+"/a", cfg.Root+"/b"
+		must(t, os.Mkdir(a, 0o777))
+		must(t, os.Mkdir(b, 0o777))
+		must(t, os.WriteFile(a+"/f", nil, 0o666))
+		_, root := start(t, cfg)
+		d := lookup(t, root, "a")
+		defer d.Release()
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_ = os.Rename(a+"/f", b+"/f")
+					_ = os.Rename(b+"/f", a+"/f")
+				}
+			}
+		}()
+		for end := time.Now().Add(150 * time.Millisecond); time.Now().Before(end); {
+			n, err := d.Lookup(ctx, admin, "f")
+			want(t, "Lookup", err, vfs.OK, vfs.ErrNotFound)
+			if err == nil {
+				n.Release()
+			}
+		}
+		close(stop)
+		<-done
+	})
+}

@@ -12,7 +12,6 @@ import (
 	"fileserver/vfs/lock"
 	"fileserver/vfs/mem"
 	"fileserver/vfs/posix"
-	"fileserver/vfs/vfstest"
 )
 
 // TestPosix runs programs' system calls against the backend.
@@ -38,17 +37,34 @@ func onFUSE(t *testing.T) (*mem.FS, *posix.FS, vfs.Node) {
 	return below, fs, root
 }
 
+// TestOnFUSE finds objects again by their numbers only.
 func TestOnFUSE(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	most := map[string]float64{} // the FUSE server below is in this process, and allocates
-	for _, call := range []string{"ReadAt", "ReadAtUnaligned", "WriteAt", "GetAttr", "FileGetAttr", "Access", "Open", "Lookup"} {
-		most[call] = 1000
-	}
-	vfstest.Run(t, func(t *testing.T) vfs.FS { _, fs, _ := onFUSE(t); return fs }, vfstest.Options{
-		Short: true, NoBtime: true, NoClone: true, MaxAllocs: most,
+	_, fs, root := onFUSE(t)
+	h := tree(t, root)
+	resolveAll(t, fs, h)
+	a := lookup(t, root, "a")
+	b := lookup(t, a, "b")
+	must(t, a.Rename(ctx, admin, "b", root, "elsewhere"))
+	must(t, root.Remove(ctx, admin, "a", true))
+	a.Release()
+	b.Release()
+	resolveAll(t, fs, h[1:])
+	_, err := fs.Resolve(ctx, h[0])
+	want(t, "Resolve of what is gone", err, vfs.ErrStale)
+	names := 0
+	_, err = root.ReadDir(ctx, admin, 0, vfs.AttrStat, true, func(e *vfs.DirEntry) bool {
+		if names++; e.Handle != h[1] || e.Attr.Kind != vfs.KindDirectory {
+			t.Errorf("%+v", e)
+		}
+		return true
 	})
+	must(t, err)
+	if names != 1 {
+		t.Errorf("%d names", names)
+	}
 }
 
 // TestFailedSync: what could not be made stable is reported, to all who wait, and counted.

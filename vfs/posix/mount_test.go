@@ -49,6 +49,10 @@ func TestMounts(t *testing.T) {
 			want(t, "Lookup of a mount", err, vfs.ErrAccess)
 			_, err = root.Mkdir(ctx, admin, name, nil)
 			want(t, "Mkdir over a mount", err, vfs.ErrExist)
+			_, _, err = root.Create(ctx, admin, name, true, nil)
+			want(t, "Create over a mount", err, vfs.ErrExist)
+			_, _, err = root.Create(ctx, admin, name, false, nil)
+			want(t, "Create of what is a mount", err, vfs.ErrAccess)
 			if err := root.Remove(ctx, admin, name, true); err == nil {
 				t.Error("removed a mount")
 			}

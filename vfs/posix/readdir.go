@@ -183,8 +183,7 @@ func (n *node) describe(e *vfs.DirEntry, mask vfs.AttrMask, wantHandle bool) boo
 	var name cname
 	name.set(e.Name)
 	fd, err := n.fs.retryFDs(func() (int, error) {
-		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: beneath}
-		fd, errno := openat2(n.fd, &name, &how)
+		fd, errno := openPath(n.fd, &name)
 		return fd, status(errno)
 	})
 	if err != nil {

@@ -206,6 +206,27 @@ func (fs *FS) retryFDs(open func() (int, error)) (int, error) {
 // beneath is how a name in a directory is opened: nothing is followed, and no mount entered.
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV
 
+// openPath opens the object of a name in the directory, O_PATH: EXDEV if something is mounted there.
+func openPath(dir int, name *cname) (int, unix.Errno) {
+	return openBeneath(dir, name, &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: beneath})
+}
+
+// openBeneath is openat2 of one name. The kernel says EXDEV not only for a mount but also when the object is
+// renamed to another directory while it is being opened; then the next look decides.
+func openBeneath(dir int, name *cname, how *unix.OpenHow) (int, unix.Errno) {
+	const enough = 1000
+	for try := 0; ; try++ {
+		fd, e := openat2(dir, name, how)
+		if e != unix.EXDEV && e != unix.EAGAIN || try == enough {
+			return fd, e
+		}
+		var st unix.Statx_t
+		if statxAt(dir, name, unix.STATX_TYPE, &st) == 0 && st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0 {
+			return -1, e
+		}
+	}
+}
+
 // child opens a name of the directory as the server itself, and notes that the object has it.
 func (n *node) child(name string) (*node, error) {
 	in, err := n.peek(name)
@@ -220,8 +241,7 @@ func (n *node) peek(name string) (*node, error) {
 	var c cname
 	c.set(name)
 	fd, err := n.fs.retryFDs(func() (int, error) {
-		how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: beneath}
-		fd, e := openat2(n.fd, &c, &how)
+		fd, e := openPath(n.fd, &c)
 		if e == unix.EXDEV { // something is mounted there
 			return -1, vfs.ErrAccess
 		}

@@ -116,8 +116,7 @@ func (r *searchRun) entry(dir int, parent identity, ino uint64, kind vfs.Kind, n
 	}
 	var c cname
 	c.set(name)
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: beneath}
-	fd, e := openat2(dir, &c, &how)
+	fd, e := openPath(dir, &c)
 	if e != 0 {
 		return -1
 	}

@@ -279,8 +279,7 @@ func (t *table) openPlaced(id identity) (int, error) {
 func (t *table) openChild(dir int, name string, want identity) (int, error) {
 	var c cname
 	c.set(name)
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: beneath}
-	fd, e := openat2(dir, &c, &how)
+	fd, e := openPath(dir, &c)
 	switch e {
 	case 0:
 	case unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO:
