@@ -27,6 +27,7 @@ func TestCapture(t *testing.T) {
 		t.Run(vers, func(t *testing.T) {
 			ctx := within(t, time.Minute)
 			r := newRig(ctx, t, vers)
+			r.mount.MTU = "1500"
 			pcap := filepath.Join(r.out, "pcap")
 			r.boot(t, "capture", guest.Config{Pcap: pcap}).Check(ctx, t)
 

@@ -31,6 +31,7 @@ type Mount struct {
 	Proto     string // rdma or tcp
 	MountPort int    // of MOUNT, for version 3
 	Work      string // path of the program nfswork
+	MTU       string // of the client's network, in bytes; the harness's choice if empty
 }
 
 // Env returns the environment of a workload.
@@ -40,6 +41,6 @@ func (m Mount) Env() []string {
 		options += fmt.Sprintf(",mountport=%d,mountproto=tcp,nolock", m.MountPort)
 	}
 	return []string{
-		"SERVER=" + m.Server, "EXPORT=" + m.Export, "VERS=" + m.Vers, "PROTO=" + m.Proto, "OPTIONS=" + options, "WORK=" + m.Work,
+		"SERVER=" + m.Server, "EXPORT=" + m.Export, "VERS=" + m.Vers, "PROTO=" + m.Proto, "OPTIONS=" + options, "WORK=" + m.Work, "MTU=" + m.MTU,
 	}
 }

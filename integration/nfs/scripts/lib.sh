@@ -1,11 +1,12 @@
-# Read by every workload. The test gives SERVER, EXPORT, VERS, PROTO (rdma or tcp), OPTIONS (more mount options) and WORK (the
-# program nfswork).
+# Read by every workload. The test gives SERVER, EXPORT, VERS, PROTO (rdma or tcp), OPTIONS (more mount options), WORK (the program
+# nfswork), and MTU (of the network, if it matters).
 set -euo pipefail
 trap 'echo "failed: line $LINENO: $BASH_COMMAND" >&2' ERR
 
 # connect makes a soft iWARP device of the guest's network device. The kernel's RDMA connection manager gives up its first attempt
 # after 5 seconds when it has to find the server's hardware address first; a TCP connection finds it.
 connect() {
+  [ -z "$MTU" ] || ip link set "$GUEST_DEV" mtu "$MTU"
   [ "$PROTO" = rdma ] || return 0
   (: <>"/dev/tcp/$SERVER/2049")
   rdma link add siw0 type siw netdev "$GUEST_DEV"
