@@ -158,7 +158,7 @@ func (q *queuePair) attach(conn *net.TCPConn, t terms) error {
 	return nil
 }
 
-// open lets the queue pair run. Who accepted waits for the peer's first FPDU.
+// open lets requests be posted.
 func (q *queuePair) open(passive bool) {
 	q.mu.Lock()
 	q.state = qpOpen
@@ -172,6 +172,10 @@ func (q *queuePair) open(passive bool) {
 		}
 	}
 	q.mu.Unlock()
+}
+
+// start lets the queue pair run. Who accepted waits for the peer's first FPDU.
+func (q *queuePair) start(passive bool) {
 	go func() {
 		defer q.id.p.wg.Done()
 		q.serve()

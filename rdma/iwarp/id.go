@@ -140,6 +140,7 @@ func (id *connID) establish(conn *net.TCPConn, t terms, peer rdma.ConnParams) er
 		id.mu.Unlock()
 		return id.abandon(conn, ReasonLocalClosed, rdma.ErrClosed)
 	}
+	q.open(id.passive) // before the event: whoever sees it may post
 	id.state, id.conn, id.peer = idConnected, conn, peer
 	id.local = addrPort(conn.LocalAddr())
 	id.p.stats.established.Add(1)
@@ -148,13 +149,14 @@ func (id *connID) establish(conn *net.TCPConn, t terms, peer rdma.ConnParams) er
 		id.begin()
 	}
 	id.mu.Unlock()
-	q.open(id.passive)
+	q.start(id.passive)
 	return nil
 }
 
 // abandon ends an ID whose connection could not be made.
 func (id *connID) abandon(conn *net.TCPConn, r Reason, err error) error {
 	id.p.stats.refused(r)
+	id.p.cfg.Log.Info("iwarp connection not made", "remote", id.remote, "reason", r.String(), "err", err)
 	if conn != nil {
 		_ = conn.Close()
 	}
