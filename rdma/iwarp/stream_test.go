@@ -8,11 +8,10 @@ import (
 
 // recorder is a segmentHandler that takes everything and remembers it.
 type recorder struct {
-	segs    []segment
-	data    [][]byte
-	begun   int
-	refuse  int // the number of the segment to refuse; 0: none
-	discard bool
+	segs   []segment
+	data   [][]byte
+	begun  int
+	refuse int // the number of the segment to refuse; 0: none
 }
 
 func (r *recorder) begin(s *segment, control []byte) (placement, Reason) {

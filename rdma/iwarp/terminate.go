@@ -30,7 +30,7 @@ type terminate struct {
 	length int
 }
 
-var errTerminateShort = errors.New("Terminate message is truncated")
+var errTerminateShort = errors.New("truncated Terminate message")
 
 // append writes the message's payload.
 func (t *terminate) append(b []byte) []byte {

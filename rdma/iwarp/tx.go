@@ -270,11 +270,10 @@ func (t *transmitter) align() bool {
 	if b == nil || b.sent == 0 {
 		return true
 	}
-	end := b.sent
 	if b.markAt > 0 && b.marks[b.markAt-1].end == b.sent {
 		return true
 	}
-	end = b.marks[b.markAt].end
+	end := b.marks[b.markAt].end
 	if !b.repin() {
 		return false
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"unicode/utf16"
 
+	//lint:ignore SA1019 the protocol is made of it
 	"golang.org/x/crypto/md4"
 )
 

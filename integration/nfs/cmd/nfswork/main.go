@@ -43,7 +43,7 @@ var commands = map[string]command{
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(errors.New("usage: nfswork COMMAND ARG..."))
+		fail(errors.New("usage: nfswork COMMAND [ARG]"))
 	}
 	c, ok := commands[os.Args[1]]
 	if !ok || len(os.Args)-2 != c.args {
