@@ -13,10 +13,10 @@
 // Locks follow POSIX: they belong to an [Owner] and a file; those of one owner never conflict, the new one
 // replaces the old where they overlap, and neighbours of the same kind become one. They are advisory.
 //
-// # Leases
+// # Caching
 //
-// Leases and delegations will be a further kind of claim on a file, recalled by the same checks: [Open] and
-// CheckIO are the places where a conflict is found.
+// A [Cache] is a client's right to keep data of a file: an oplock or a lease, later a delegation. Whoever does
+// something that it may not miss calls [Manager.Recall] first, and waits for the answers.
 //
 // # Lock order
 //

@@ -31,7 +31,9 @@ type Manager struct {
 	seed   maphash.Seed
 	shards [shardCount]shard
 	// deny counts the opens that deny something, by hash of the file: most I/O finds 0 and is done.
-	deny   [denyBuckets]atomic.Int32
+	deny [denyBuckets]atomic.Int32
+	// cached counts the caches, likewise.
+	cached [denyBuckets]atomic.Int32
 	owners owners
 	waits  waits
 }
@@ -45,13 +47,17 @@ type shard struct {
 type file struct {
 	key     FileKey
 	opens   int
+	claims  int       // opens that have or deny an access
 	access  [bits]int // opens that have each access
 	deny    [bits]int // opens that deny each access
 	locks   list
 	waiters []*Waiter // in the order they came
+	caches  []*Cache
 }
 
-func (f *file) idle() bool { return f.opens == 0 && f.locks.n == 0 && len(f.waiters) == 0 }
+func (f *file) idle() bool {
+	return f.opens == 0 && f.locks.n == 0 && len(f.waiters) == 0 && len(f.caches) == 0
+}
 
 // New makes a Manager without claims.
 func New() *Manager {
@@ -65,6 +71,9 @@ func New() *Manager {
 }
 
 func (m *Manager) hash(k *FileKey) uint64 { return maphash.Comparable(m.seed, *k) }
+
+// cachers counts the caches of files with this one's hash.
+func (m *Manager) cachers(k *FileKey) *atomic.Int32 { return &m.cached[m.hash(k)%denyBuckets] }
 
 // lock returns the shard of a file, locked.
 func (m *Manager) lock(k *FileKey) *shard {
@@ -96,6 +105,7 @@ type Counts struct {
 	Opens   int
 	Locks   int // ranges, after merging
 	Waiters int
+	Caches  int
 }
 
 // Counts adds up the claims on all files.
@@ -109,6 +119,7 @@ func (m *Manager) Counts() Counts {
 			c.Opens += f.opens
 			c.Locks += f.locks.n
 			c.Waiters += len(f.waiters)
+			c.Caches += len(f.caches)
 		}
 		s.mu.Unlock()
 	}

@@ -83,6 +83,13 @@ func (o *Open) change(access, deny Access) error {
 	case o.deny != 0 && deny == 0:
 		bucket.Add(-1)
 	}
+	if was, is := o.access|o.deny != 0, access|deny != 0; was != is {
+		if is {
+			f.claims++
+		} else {
+			f.claims--
+		}
+	}
 	o.access, o.deny = access, deny
 	return nil
 }
