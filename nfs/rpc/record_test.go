@@ -40,7 +40,8 @@ func (s *script) SetReadDeadline(time.Time) error { return nil }
 // records is what a stream holds, and how it ends, in the plainest way.
 func records(stream []byte, limit int) (out [][]byte, end error) {
 	var msg []byte
-	for begun := false; ; begun = true {
+	begun := false // a message, by a fragment that is not the last
+	for {
 		if len(stream) < 4 {
 			if len(stream) > 0 || begun {
 				return out, io.ErrUnexpectedEOF
@@ -48,6 +49,7 @@ func records(stream []byte, limit int) (out [][]byte, end error) {
 			return out, io.EOF
 		}
 		mark := binary.BigEndian.Uint32(stream)
+		begun = mark&lastFragment == 0
 		stream = stream[4:]
 		n := int(mark &^ lastFragment)
 		if n > limit-len(msg) {
@@ -60,12 +62,9 @@ func records(stream []byte, limit int) (out [][]byte, end error) {
 		stream = stream[n:]
 		if mark&lastFragment != 0 {
 			out = append(out, msg)
-			msg, begun = nil, false
-			if len(stream) == 0 {
+			if msg = nil; len(stream) == 0 {
 				return out, io.EOF
 			}
-			o, err := records(stream, limit)
-			return append(out, o...), err
 		}
 	}
 }
