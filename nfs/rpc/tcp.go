@@ -46,7 +46,7 @@ type TCPConfig struct {
 	MaxConns     int           // connections; 0: DefaultMaxConns
 	IdleTimeout  time.Duration // ends a connection that sends no call; 0: never
 	ReadTimeout  time.Duration // for a message that has begun, beside what its length earns; 0: DefaultReadTimeout
-	WriteTimeout time.Duration // for about a megabyte of replies; 0: DefaultWriteTimeout
+	WriteTimeout time.Duration // ends a connection that takes no replies, or less than 256 KiB in it; 0: DefaultWriteTimeout
 }
 
 // ConnObserver is told of connections, for metrics. Its methods must not block.

@@ -203,7 +203,7 @@ func (t *tcpCall) Run() {
 // release gives everything back that the call held. The caller gives back the slot.
 func (t *tcpCall) release(s *TCPServer) {
 	t.reply.ReleasePayloads()
-	if n := cap(t.reply.Head); n <= maxKeptHead {
+	if n := cap(t.reply.Head); n >= headSize && n <= maxKeptHead {
 		t.head = t.reply.Head[:n]
 	}
 	t.reply.Head = nil

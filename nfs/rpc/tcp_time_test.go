@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -126,6 +127,37 @@ func TestPeerStopsReading(t *testing.T) {
 		}
 		if s.tcp.Conns() != 0 {
 			t.Fatal("connection is still there")
+		}
+	})
+}
+
+// TestPeerReadsSlowly: as long as enough is taken, a reply may take any time.
+func TestPeerReadsSlowly(t *testing.T) {
+	piped(t, func(c *rpc.TCPConfig) { c.WriteTimeout = time.Minute }, func(t *testing.T, _ *server, nc net.Conn, end <-chan error) {
+		start := time.Now()
+		go nc.Write(fragmented(append(rpc.AppendCall(nil, 1, prog, vers, procRead, rpc.AuthNone, nil), word(1<<20)...)))
+		got := make([]byte, 4+24+4+1<<20+4)
+		for i := 0; i < len(got); {
+			time.Sleep(9 * time.Second)
+			n, err := io.ReadFull(nc, got[i:min(len(got), i+50_000)])
+			if err != nil {
+				t.Fatalf("after %v and %d bytes: %v", time.Since(start), i, err)
+			}
+			i += n
+		}
+		if !bytes.Equal(got[32:32+1<<20], pattern(1<<20)) {
+			t.Fatal("differs")
+		}
+		// Less than enough is too little.
+		go nc.Write(fragmented(append(rpc.AppendCall(nil, 2, prog, vers, procRead, rpc.AuthNone, nil), word(1<<20)...)))
+		for {
+			time.Sleep(time.Second)
+			if _, err := nc.Read(got[:1000]); err != nil {
+				break
+			}
+		}
+		if err := <-end; !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal(err)
 		}
 	})
 }

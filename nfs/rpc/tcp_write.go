@@ -2,7 +2,9 @@ package rpc
 
 import (
 	"encoding/binary"
+	"errors"
 	"net"
+	"os"
 	"time"
 
 	"fileserver/nfs/xdr"
@@ -92,34 +94,41 @@ func (c *tcpConn) take() *tcpCall {
 
 func (c *tcpConn) write(batch *tcpCall) error {
 	w := &c.out
-	iov, total := w.iov[:0], 0
+	iov := w.iov[:0]
 	for t := batch; t != nil; t = t.next {
 		n := t.reply.Len()
-		total += n
 		binary.BigEndian.PutUint32(t.reply.Head, lastFragment|uint32(n-recordMarked))
 		iov = t.reply.appendVector(iov)
 	}
-	w.iov = iov
-	now := time.Now()
-	if w.deadline.Sub(now) < c.srv.cfg.WriteTimeout/2 {
-		w.deadline = now.Add(c.srv.cfg.WriteTimeout)
-		if err := c.nc.SetWriteDeadline(w.deadline); err != nil {
-			return err
+	w.iov, w.bufs = iov, iov
+	n, err := c.writeBufs()
+	clear(iov)
+	c.srv.cfg.Observer.Sent(&c.info, n)
+	return err
+}
+
+// minProgress is how much a peer must take in one WriteTimeout to be slow and not stuck, bytes.
+const minProgress = 256 << 10
+
+// writeBufs writes w.bufs, and goes on after a timeout as long as the peer takes enough.
+func (c *tcpConn) writeBufs() (total int, err error) {
+	w := &c.out
+	progress := 0
+	for {
+		now := time.Now()
+		if w.deadline.Sub(now) < c.srv.cfg.WriteTimeout/2 {
+			w.deadline, progress = now.Add(c.srv.cfg.WriteTimeout), 0
+			if err := c.nc.SetWriteDeadline(w.deadline); err != nil {
+				return total, err
+			}
+		}
+		n, err := w.bufs.WriteTo(c.nc)
+		total += int(n)
+		progress += int(n)
+		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || progress < minProgress {
+			return total, err
 		}
 	}
-	var n int64
-	var err error
-	if len(iov) == 1 {
-		var m int
-		m, err = c.nc.Write(iov[0])
-		n = int64(m)
-	} else {
-		w.bufs = iov
-		n, err = w.bufs.WriteTo(c.nc)
-	}
-	clear(iov)
-	c.srv.cfg.Observer.Sent(&c.info, int(n))
-	return err
 }
 
 // appendVector appends the parts of the message in their order, pads included.
