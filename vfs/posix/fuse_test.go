@@ -19,11 +19,9 @@ func TestPosix(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // the run by root needs no fusermount3
 	}
-	inModes(t, func(t *testing.T, top string, cfg posix.Config) {
-		fusetest.RunPosix(t, func(t *testing.T) vfs.FS {
-			fs, _ := start(t, cfg)
-			return fs
-		})
+	fusetest.RunPosix(t, func(t *testing.T) vfs.FS {
+		fs, _ := start(t, posix.Config{Root: t.TempDir(), StateDir: t.TempDir()})
+		return fs
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -85,6 +86,9 @@ func decisions(t *testing.T, cfg posix.Config) map[string]string {
 			shift := map[string]uint32{"owner": 6, "member": 3}[who]
 			for call, run := range calls {
 				for sticky := range uint32(2) {
+					if sticky == 1 && !strings.HasPrefix(call, "Re") {
+						continue // it is about names that go
+					}
 					for _, fileOwner := range []int{61001, 61003, 4} {
 						reset(0o777&^(7<<shift)|bits<<shift, sticky, bits<<shift, fileOwner)
 						dir := lookup(t, root, "d")
