@@ -12,7 +12,8 @@ import (
 const cacheShards = 16
 
 // cache finds the node of an identity. Nodes nobody refers to stay in it, least
-// recently released first, until there are more than limit per shard.
+// recently released first, until there are more than limit per shard, or for a while: the descriptor
+// of an object that others removed keeps its storage.
 type cache struct {
 	shards [cacheShards]shard
 	limit  int // unreferenced nodes per shard
@@ -44,6 +45,7 @@ func (s *shard) unlink(n *node) {
 }
 
 func (s *shard) push(n *node) {
+	n.idle = n.fs.tick.Load()
 	n.prev, n.next = s.idle.prev, &s.idle
 	n.prev.next, s.idle.prev = n, n
 	s.n++
@@ -120,11 +122,16 @@ func (c *cache) release(n *node) {
 
 // shrink destroys up to want unreferenced nodes; it returns how many.
 func (c *cache) shrink(want int) (done int) {
+	return c.expire(want, func(*node) bool { return true })
+}
+
+// expire destroys up to want unreferenced nodes, of each shard the oldest as long as they are old.
+func (c *cache) expire(want int, old func(*node) bool) (done int) {
 	for i := range c.shards {
 		for s := &c.shards[i]; done < want; done++ {
 			s.mu.Lock()
 			n := s.idle.next
-			if n == &s.idle {
+			if n == &s.idle || !old(n) {
 				s.mu.Unlock()
 				break
 			}
@@ -159,6 +166,7 @@ type node struct {
 	// Of the shard.
 	refs       int
 	prev, next *node
+	idle       uint32 // tick of the last release
 
 	gone    atomic.Bool   // it has no name any more
 	setID   atomic.Bool   // a write must clear set-id bits

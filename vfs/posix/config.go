@@ -45,8 +45,8 @@ type Config struct {
 	Handles HandleMode
 	// OwnChecks makes the server check permissions itself even where the kernel could.
 	OwnChecks bool
-	// MaxFDs bounds the descriptors kept open for later use; 0 means a quarter of RLIMIT_NOFILE, at most 65536. Objects
-	// that are in use are not counted.
+	// MaxFDs bounds the descriptors kept open for later use; 0 means an eighth of RLIMIT_NOFILE, at most 32768. Objects
+	// that are in use are not counted. A server of many shares divides what it has.
 	MaxFDs int
 	// Log gets what an administrator should know; nil discards it.
 	Log *slog.Logger

@@ -1,7 +1,7 @@
 package posix
 
 // Tick makes the file system believe that n ticks of the janitor have passed.
-func (fs *FS) Tick(n uint32) { fs.closeIdle(fs.tick.Add(n) - idleTicks) }
+func (fs *FS) Tick(n uint32) { fs.expire(fs.tick.Add(n)) }
 
 // Descriptors counts those that could be closed.
 func (fs *FS) Descriptors() int { return fs.open.excess() + fs.open.limit }

@@ -159,7 +159,7 @@ func (c *Config) maxFDs() int {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil {
 		r.Cur = 1024
 	}
-	return int(max(min(r.Cur/4, 65536), 64))
+	return int(max(min(r.Cur/8, 32768), 64))
 }
 
 // enter begins a call that has no node; the caller ends it with life.RUnlock.

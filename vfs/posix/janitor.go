@@ -10,6 +10,8 @@ const (
 	idleTicks = 10
 	// dirtyTicks is how much longer those with data that are not known to be stable are kept.
 	dirtyTicks = 60
+	// nodeTicks is after how many ticks without use an object is dropped.
+	nodeTicks = 30
 	// perTick bounds the nodes the janitor looks at in one tick.
 	perTick = 4096
 )
@@ -26,9 +28,15 @@ func (fs *FS) janitor() {
 		case <-fs.kick:
 			fs.open.shrink(fs.open.excess() + fs.open.limit/8)
 		case <-t.C:
-			fs.closeIdle(fs.tick.Add(1) - idleTicks)
+			fs.expire(fs.tick.Add(1))
 		}
 	}
+}
+
+// expire drops what has not been used for so long, now that it is this tick.
+func (fs *FS) expire(now uint32) {
+	fs.closeIdle(now - idleTicks)
+	fs.cache.expire(perTick, func(n *node) bool { return int32(n.idle-(now-nodeTicks)) < 0 })
 }
 
 // closeIdle closes descriptors not used since the tick.

@@ -109,3 +109,21 @@ func TestOutOfDescriptors(t *testing.T) {
 		fs.Shrink()
 	})
 }
+
+// TestRemovedByOthers: what others remove does not stay for long because it was used once.
+func TestRemovedByOthers(t *testing.T) {
+	inModes(t, func(t *testing.T, top string, cfg posix.Config) {
+		fs, root := start(t, cfg)
+		h := tree(t, root)[3]
+		if fs.Nodes() == 1 {
+			t.Fatal("nothing is kept")
+		}
+		must(t, os.RemoveAll(cfg.Root+"/a"))
+		fs.Tick(100) // written data are kept longer
+		if n, d := fs.Nodes(), fs.Descriptors(); n != 1 || d != 0 {
+			t.Errorf("%d nodes and %d descriptors are left", n, d)
+		}
+		_, err := fs.Resolve(ctx, h)
+		want(t, "Resolve", err, vfs.ErrStale)
+	})
+}

@@ -25,14 +25,14 @@ func (fs *FS) climb(fd int) error {
 	if e := statxFD(fs.root.fd, unix.STATX_INO, &st); e != 0 {
 		return status(e)
 	}
-	root, last := st.Ino, uint64(0)
+	root, last := st.Ino, st
 	for at, first := fd, true; ; first = false {
 		e := statxFD(at, unix.STATX_INO, &st)
 		inside := e == 0 && st.Ino == root && devOf(&st) == fs.dev
-		top := e == 0 && !first && st.Ino == last
+		top := e == 0 && !first && st.Ino == last.Ino && devOf(&st) == devOf(&last)
 		next := -1
 		if e == 0 && !inside && !top {
-			last = st.Ino
+			last = st // with the device: subvolumes have roots of the same number
 			next, e = up(at)
 		}
 		if !first {
