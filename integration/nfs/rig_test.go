@@ -83,7 +83,7 @@ func newRig(ctx context.Context, t *testing.T, vers string) *rig {
 		return r
 	}
 	r.dir = shareDir(t)
-	if err := os.Chmod(r.dir, 0o1777); err != nil { // root is squashed
+	if err := os.Chmod(r.dir, os.ModeSticky|0o777); err != nil { // root is squashed
 		t.Fatal(err)
 	}
 	r.server, err = r.host.Start(os.Environ(), filepath.Join(bin, "fileserver"), "serve", "--share", "data="+r.dir,
