@@ -54,11 +54,11 @@ func explain(a netip.AddrPort, err error) error {
 	var hint string
 	switch {
 	case errors.Is(err, unix.EADDRINUSE):
-		hint = "another program listens there; stop it, or set another port"
+		hint = "another program listens there; stop it, or set nfs.port or nfs.rdma_port"
 	case errors.Is(err, unix.EADDRNOTAVAIL), errors.Is(err, unix.EAFNOSUPPORT):
 		hint = "this machine has no such address; see ip addr"
 	case errors.Is(err, unix.EACCES):
-		hint = "this user may not take the port; set one above 1023"
+		hint = "this user may not take the port; set nfs.port and nfs.rdma_port above 1023"
 	default:
 		return fmt.Errorf("%s: %w", a, err)
 	}

@@ -254,7 +254,7 @@ func TestNoListenerIsFatal(t *testing.T) {
 	cfg.NFS.RDMAPort = cfg.NFS.Port
 	if s, err := Start(cfg, NewLog(io.Discard, cfg.Log), "test"); err == nil {
 		t.Errorf("started; stopping: %v", s.Stop(context.Background()))
-	} else if !strings.Contains(err.Error(), "another program listens there; stop it, or set another port") {
+	} else if !strings.Contains(err.Error(), "another program listens there; stop it, or set nfs.port or nfs.rdma_port") {
 		t.Errorf("%v", err)
 	}
 }
