@@ -39,8 +39,7 @@ const (
 	maxCached        = 4 << 10
 	maxOps           = 64
 	maxSlots         = 128
-	minRequest       = 512 // bytes: below, not even SEQUENCE and a PUTFH fit
-	minCached        = 64
+	minMessage       = 256 // bytes: below, hardly more than SEQUENCE fits
 	defaultLease     = 90 * time.Second
 	defaultCourtesy  = 24 * time.Hour
 	defaultClients   = 4096

@@ -35,12 +35,11 @@ type NewSession struct {
 	Fore, Back proto.ChannelAttrs
 }
 
-// createSlot is the slot of a client's CREATE_SESSIONs (RFC 8881 18.36.4): its last request and what was answered.
+// createSlot is the slot of a client's CREATE_SESSIONs (RFC 8881 18.36.4): the last that succeeded.
 type createSlot struct {
-	seq    uint32 // last executed; 0: none
+	seq    uint32 // 0: none yet
 	used   bool
 	result NewSession
-	status proto.Status
 }
 
 const flagsOfCreateSession = 0x7
@@ -55,7 +54,7 @@ func (s *Clients) CreateSession(args SessionArgs, p Principal, now time.Time) (N
 	}
 	switch {
 	case args.Seq == c.create.seq && c.create.used:
-		return c.create.result, Actions{}, c.create.status
+		return c.create.result, Actions{}, proto.OK
 	case args.Seq != c.create.seq+1:
 		return NewSession{}, Actions{}, proto.ErrSeqMisordered
 	}
@@ -63,9 +62,9 @@ func (s *Clients) CreateSession(args SessionArgs, p Principal, now time.Time) (N
 		return NewSession{}, Actions{}, proto.ErrClIDInuse
 	}
 	n, a, status := s.createSession(c, &args, now)
-	if status != proto.ErrDelay && status != proto.ErrInval {
+	if status == proto.OK { // whatever failed may be tried again with the same number
 		n.Seq = args.Seq
-		c.create = createSlot{seq: args.Seq, used: true, result: n, status: status}
+		c.create = createSlot{seq: args.Seq, used: true, result: n}
 	}
 	return n, a, status
 }
@@ -77,6 +76,9 @@ func (s *Clients) createSession(c *Client, args *SessionArgs, now time.Time) (n 
 	fore, st := s.cfg.clamp(args.Fore)
 	if st != proto.OK {
 		return n, a, st
+	}
+	if b := &args.Back; b.MaxOps != 0 && (b.MaxRequest < minMessage || b.MaxResponse < minMessage || b.MaxOps < 2) {
+		return n, a, proto.ErrTooSmall // no callback fits (RFC 8881 18.36.3); whoever wants none at all may say 0
 	}
 	if len(c.sessions) >= s.cfg.MaxSessions {
 		return n, a, proto.ErrNoSpc
@@ -122,7 +124,7 @@ func (cfg *Config) clamp(a proto.ChannelAttrs) (proto.ChannelAttrs, proto.Status
 	a.MaxRequests = min(a.MaxRequests, m.MaxRequests)
 	a.IRD = nil
 	switch {
-	case a.MaxRequest < minRequest || a.MaxResponse < minRequest:
+	case a.MaxRequest < minMessage || a.MaxResponse < minMessage:
 		return a, proto.ErrTooSmall
 	case a.MaxOps == 0 || a.MaxRequests == 0:
 		return a, proto.ErrInval
