@@ -1,24 +1,24 @@
 package wire
 
 // appendSymlink appends what a symlink error and a symlink's reparse data have in common (MS-FSCC 2.1.2.4).
-func appendSymlink(b, substitute, print []byte, flags uint32) []byte {
+func appendSymlink(b, substitute, shown []byte, flags uint32) []byte {
 	b = le.AppendUint16(b, 0)
 	b = le.AppendUint16(b, uint16(len(substitute)))
 	b = le.AppendUint16(b, uint16(len(substitute)))
-	b = le.AppendUint16(b, uint16(len(print)))
+	b = le.AppendUint16(b, uint16(len(shown)))
 	b = le.AppendUint32(b, flags)
-	return append(append(b, substitute...), print...)
+	return append(append(b, substitute...), shown...)
 }
 
-func parseSymlink(d []byte) (substitute, print []byte, flags uint32, err error) {
+func parseSymlink(d []byte) (substitute, shown []byte, flags uint32, err error) {
 	if len(d) < 12 {
 		return nil, nil, 0, malformed("symlink of %d bytes", len(d))
 	}
 	if substitute, err = within(d[12:], uint64(le.Uint16(d)), uint64(le.Uint16(d[2:]))); err != nil {
 		return nil, nil, 0, err
 	}
-	print, err = within(d[12:], uint64(le.Uint16(d[4:])), uint64(le.Uint16(d[6:])))
-	return substitute, print, le.Uint32(d[8:]), err
+	shown, err = within(d[12:], uint64(le.Uint16(d[4:])), uint64(le.Uint16(d[6:])))
+	return substitute, shown, le.Uint32(d[8:]), err
 }
 
 // within returns length bytes of b at off; length zero is nothing.
