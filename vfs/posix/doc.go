@@ -19,8 +19,10 @@
 // As root, threads take the identity of the caller for each call that makes or changes a name or an attribute, and
 // for each question about permissions, so that the kernel decides; its answers are remembered per object and identity as
 // long as mode, owner, group and the absence of an access control list last. Without that right, the rules of POSIX mode bits
-// are applied before the call, which then is made as the server's user: new objects
-// are that user's, owners cannot be changed, and what the server's user may not do is denied to everyone.
+// and access control lists are applied before the call, which then is made as the server's user: new objects
+// are that user's, so that callers should be mapped to it, owners cannot be changed, and what the server's user may
+// not do is denied to everyone. Where the owner's privilege opens a file whose mode keeps the server out, the mode
+// is changed for the moment of the opening.
 //
 // Reading, writing and searching directories is done with the server's own identity after
 // permission was established. Limits that the kernel waives for the superuser (quotas, reserved blocks) hold for

@@ -74,9 +74,9 @@ func TestMounts(t *testing.T) {
 		}
 		// The root of a share may be a mount, and the same objects have other handles there.
 		bound := cfg
-		bound.Root = top + "/bound"
+		bound.Root, bound.StateDir = top+"/bound", top+"/state2"
 		mount(cfg.Root, bound.Root, "", unix.MS_BIND)
-		fs, again := start(t, bound2(bound))
+		fs, again := start(t, bound)
 		n := lookup(t, again, "f")
 		h := n.Handle()
 		n.Release()
@@ -94,10 +94,4 @@ func TestMounts(t *testing.T) {
 		}
 		up.Release()
 	})
-}
-
-// bound2 gives the configuration a state directory of its own.
-func bound2(cfg posix.Config) posix.Config {
-	cfg.StateDir += "2"
-	return cfg
 }

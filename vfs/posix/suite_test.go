@@ -14,9 +14,6 @@ import (
 	"fileserver/vfs/vfstest"
 )
 
-// unprivileged is set in the copy of the test binary that runs as an ordinary user.
-const unprivileged = "FILESERVER_TEST_UNPRIVILEGED"
-
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // places are directories on different file systems.
@@ -104,7 +101,7 @@ func TestUnprivileged(t *testing.T) {
 	}
 	cmd := exec.Command(bin, "-test.short", "-test.timeout=60s")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), unprivileged+"=1", "TMPDIR="+dir+"/tmp")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir+"/tmp")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
