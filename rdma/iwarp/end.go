@@ -122,10 +122,9 @@ func drain(conn *net.TCPConn, limit time.Duration) {
 		return
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(limit))
-	buf := rxBuffers.Get().(*[rxBuffer]byte)
-	defer rxBuffers.Put(buf)
+	buf := make([]byte, 8<<10)
 	for {
-		if _, err := conn.Read(buf[:]); err != nil {
+		if _, err := conn.Read(buf); err != nil {
 			return
 		}
 	}

@@ -148,8 +148,11 @@ func TestRefused(t *testing.T) {
 				t.Errorf("reply %+v, %v, want the end of the stream", f, err)
 			}
 			reasonCounted(t, p, tt.reason)
-			if s := p.Stats(); s.HalfOpen != 0 {
-				t.Errorf("%d half-open connections", s.HalfOpen)
+			_ = r.c.Close()
+			for end := time.Now().Add(10 * time.Second); p.Stats().HalfOpen != 0; time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("the refused connection stays half-open")
+				}
 			}
 		})
 	}

@@ -167,7 +167,6 @@ func (l *listener) greet(conn *net.TCPConn) {
 		}
 	}
 	req, err := readFrame(conn, false)
-	l.settle(conn)
 	if err == nil {
 		if e := noMore(conn); e != nil {
 			err = e
@@ -182,8 +181,10 @@ func (l *listener) greet(conn *net.TCPConn) {
 	}
 	if err != nil {
 		l.refuse(conn, err)
+		l.settle(conn) // not before: who is refused counts as half-open until it is gone
 		return
 	}
+	l.settle(conn)
 	_ = conn.SetReadDeadline(time.Time{})
 	l.offer(conn, req)
 }
@@ -213,7 +214,8 @@ func (l *listener) refuse(conn *net.TCPConn, err error) {
 	}
 	l.p.stats.refused(reason)
 	l.p.cfg.Log.Warn("iwarp connection refused", "remote", addrPort(conn.RemoteAddr()), "reason", reason.String(), "err", err)
-	l.p.hangUp(conn)
+	drain(conn, min(refuseGrace, l.p.cfg.CloseTimeout))
+	_ = conn.Close()
 }
 
 // hangUp closes a connection so that the peer gets what was sent to it.
