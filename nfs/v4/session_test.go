@@ -132,7 +132,7 @@ func TestSizes(t *testing.T) {
 	c.ok(putroot(), lookup("data"), rw("f"), write(current, 0, string(make([]byte, 10000))), closeOp(current))
 	e, _ := c.exchange(1, 0)
 	small := channel
-	small.CaMaxresponsesize, small.CaMaxresponsesizeCached, small.CaMaxrequestsize = 2000, 600, 1200
+	small.CaMaxresponsesize, small.CaMaxresponsesizeCached, small.CaMaxrequestsize, small.CaMaxoperations = 2000, 600, 1200, 64
 	s, st := c.create(e.EirClientid, e.EirSequenceid, small)
 	if st != nfsv4.NFS4_OK || s.CsrForeChanAttrs.CaMaxresponsesizeCached != 600 {
 		t.Fatal(st, s)
