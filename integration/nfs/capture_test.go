@@ -25,7 +25,7 @@ func TestCapture(t *testing.T) {
 	}
 	for _, vers := range versions {
 		t.Run(vers, func(t *testing.T) {
-			ctx := within(t, time.Minute)
+			ctx := within(t, 3*time.Minute)
 			r := newRig(ctx, t, vers)
 			r.mount.MTU = "1500"
 			pcap := filepath.Join(r.out, "pcap")

@@ -16,7 +16,7 @@ import (
 func TestCrash(t *testing.T) {
 	for _, vers := range versions {
 		t.Run(vers, func(t *testing.T) {
-			ctx := within(t, 4*time.Minute)
+			ctx := within(t, 6*time.Minute)
 			r := newRig(ctx, t, vers)
 			if r.server == nil {
 				t.Fatal("the kernel's server cannot be killed alone")

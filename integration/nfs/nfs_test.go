@@ -48,7 +48,7 @@ func TestWorkloads(t *testing.T) {
 				if w.name == "owners" && os.Geteuid() != 0 {
 					t.Skip("only a server that is root can give files to their owners")
 				}
-				ctx := within(t, 3*time.Minute)
+				ctx := within(t, 6*time.Minute)
 				r := newRig(ctx, t, vers)
 				r.mount.MTU = w.mtu
 				res := r.boot(t, w.name, guest.Config{}).Check(ctx, t)

@@ -1,5 +1,3 @@
-// Package nfs holds the NFS workloads that real clients run against the server: scripts for a guest (package guest), the program
-// nfswork that they call where a shell is not exact enough, and the tests that put them together.
 package nfs
 
 import (
