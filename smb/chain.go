@@ -1,0 +1,260 @@
+package smb
+
+import (
+	"errors"
+	"time"
+
+	"fileserver/internal/slab"
+	"fileserver/smb/crypt"
+	"fileserver/smb/transport"
+	"fileserver/smb/wire"
+)
+
+// chain is one message's requests, being executed in their order. It implements workers.Task.
+type chain struct {
+	conn   *Conn
+	buf    *slab.Buf // the message, which its requests lie in
+	reqs   []request
+	at     int      // the request being executed
+	sealed *Session // whose key the message came encrypted with; nil: in the clear
+	closed bool     // still to be decrypted, in the worker
+	smb1   bool     // buf is a multi-protocol negotiate
+
+	// What the request before was about: for those related to it.
+	session    *Session
+	channel    *channel
+	tree       *Tree
+	fileID     wire.FileID
+	fileStatus wire.Status // why there is no fileID
+
+	replies []reply // finished and not sent yet
+	out     transport.Outgoing
+}
+
+// reply is a finished response in its buffer, at headroom.
+type reply struct {
+	buf    *slab.Buf
+	n      int
+	signer *crypt.Signer // nil: unsigned
+}
+
+// Results of handlers that are not statuses of responses.
+const (
+	// statusSilent is the result of a request that has no response.
+	statusSilent wire.Status = 0xfffffffe
+	// statusDrop is the result of a request that ends the connection.
+	statusDrop wire.Status = 0xfffffffd
+)
+
+var errDropped = errors.New("smb: the client's message ends the connection")
+
+// keptRequests is how many requests a chain keeps room for, to be used again.
+const keptRequests = 8
+
+// Run implements workers.Task: it executes the requests there still are. When one parks
+// it returns at once: somebody else may be running the chain already.
+func (ch *chain) Run() {
+	c := ch.conn
+	if ch.closed {
+		ch.closed = false
+		if err := ch.unseal(); err != nil {
+			c.drop(err)
+			ch.end()
+			return
+		}
+	}
+	if ch.smb1 {
+		ch.multiProtocol()
+		ch.end()
+		return
+	}
+	for ch.at < len(ch.reqs) {
+		r := &ch.reqs[ch.at]
+		var st wire.Status
+		if then := r.then; then != nil {
+			r.then = nil
+			st = then(c.srv.ctx, r)
+		} else {
+			st = r.dispatch()
+		}
+		if st == statusParked {
+			return
+		}
+		if err := ch.finish(r, st); err != nil {
+			c.drop(err)
+			break
+		}
+		ch.at++
+	}
+	ch.flush()
+	ch.end()
+}
+
+// finish makes the response to r, to be sent with those of its message.
+func (ch *chain) finish(r *request, st wire.Status) error {
+	c := ch.conn
+	if r.hdr.Command == wire.CmdCreate && st.Failed() {
+		ch.fileStatus = st
+	}
+	async, credits := c.finished(r, st)
+	defer r.reset()
+	c.srv.observe(r, st)
+	switch st {
+	case statusSilent:
+		return nil
+	case statusDrop:
+		return errDropped
+	}
+	if async {
+		credits = 0 // the interim response has granted them
+	}
+	if err := r.seal(st, credits); err != nil {
+		return err
+	}
+	if (ch.out.HasInvalidate || len(ch.out.Place) > 0) && (r.hasToken || r.place.Buf != nil) {
+		ch.flush() // a message carries one token
+	}
+	if r.hasToken {
+		ch.out.HasInvalidate, ch.out.Invalidate = true, r.token
+	}
+	if r.place.Buf != nil && !st.Failed() {
+		ch.out.Place = append(ch.out.Place, r.place)
+		ch.out.Into = append(ch.out.Into, r.into...)
+		r.place.Buf = nil
+	}
+	rep := reply{buf: r.rsp, n: len(r.out) + r.tail}
+	if r.sign && ch.sealed == nil {
+		rep.signer = r.signer
+	}
+	r.rsp = nil
+	if r.sealed != nil {
+		r.sealed(rep.bytes())
+	}
+	ch.replies = append(ch.replies, rep)
+	return nil
+}
+
+// bytes is the response from its header on.
+func (p *reply) bytes() []byte {
+	b := p.buf.Bytes()
+	return b[headroom : headroom+p.n]
+}
+
+// flush sends the responses finished so far as one message (MS-SMB2 3.3.4.1.3).
+func (ch *chain) flush() {
+	n := len(ch.replies)
+	if n == 0 {
+		return
+	}
+	for i := range ch.replies {
+		p := &ch.replies[i]
+		if i < n-1 {
+			m := p.buf.Bytes()
+			for p.n%8 != 0 {
+				m[headroom+p.n] = 0
+				p.n++
+			}
+			le.PutUint32(m[headroom+nextOffset:], uint32(p.n))
+		}
+		if p.signer != nil {
+			msg := p.bytes()
+			f := le.Uint32(msg[flagsOffset:])
+			le.PutUint32(msg[flagsOffset:], f|uint32(wire.FlagSigned))
+			p.signer.Sign(msg)
+		}
+	}
+	if ch.sealed != nil {
+		ch.encrypt()
+	} else {
+		for _, p := range ch.replies {
+			ch.out.Pieces = append(ch.out.Pieces, transport.Piece{Buf: p.buf, Off: headroom, Len: p.n})
+		}
+	}
+	clear(ch.replies)
+	ch.replies = ch.replies[:0]
+	if len(ch.out.Pieces) > 0 {
+		ch.conn.send(&ch.out)
+	}
+	ch.clearOut()
+}
+
+func (ch *chain) clearOut() {
+	o := &ch.out
+	clear(o.Pieces[:cap(o.Pieces)])
+	clear(o.Place[:cap(o.Place)])
+	*o = transport.Outgoing{Pieces: o.Pieces[:0], Place: o.Place[:0], Into: o.Into[:0]}
+}
+
+// encrypt makes one encrypted message of the responses: in place if there is one.
+func (ch *chain) encrypt() {
+	p := ch.replies[0]
+	if len(ch.replies) > 1 {
+		total := 0
+		for i := range ch.replies {
+			total += ch.replies[i].n
+		}
+		b, err := ch.conn.memory(headroom + total + tailroom)
+		at := headroom
+		for i := range ch.replies {
+			if err == nil {
+				at += copy(b.Bytes()[at:], ch.replies[i].bytes())
+			}
+			ch.replies[i].buf.Release()
+		}
+		if err != nil {
+			ch.conn.drop(err)
+			return
+		}
+		p = reply{buf: b, n: total}
+	}
+	if err := ch.sealed.seal(p.buf, p.n); err != nil {
+		p.buf.Release()
+		ch.conn.drop(err)
+		return
+	}
+	ch.out.Pieces = append(ch.out.Pieces, transport.Piece{Buf: p.buf, Off: headroom - crypt.TransformLen, Len: crypt.TransformLen + p.n})
+}
+
+// unseal decrypts the message where it lies, and takes it apart.
+func (ch *chain) unseal() error {
+	plain, err := ch.sealed.unseal(ch.buf.Bytes())
+	if err != nil {
+		return err
+	}
+	return ch.parse(plain)
+}
+
+// end gives back what the chain holds. It is not to be touched any more.
+func (ch *chain) end() {
+	c := ch.conn
+	for i := range ch.reqs {
+		r := &ch.reqs[i]
+		if i >= ch.at && r.conn != nil {
+			c.finished(r, statusSilent) // those not executed, after an error
+			r.reset()
+		}
+	}
+	for i := range ch.replies {
+		ch.replies[i].buf.Release()
+	}
+	ch.out.Release()
+	ch.clearOut()
+	clear(ch.replies)
+	if ch.buf != nil {
+		ch.buf.Release()
+	}
+	reqs := ch.reqs[:0]
+	if cap(reqs) > keptRequests {
+		reqs = nil
+	}
+	*ch = chain{reqs: reqs, replies: ch.replies[:0], out: ch.out}
+	c.srv.chains.Put(ch)
+	c.done()
+}
+
+// observe tells the observer of a finished request.
+func (s *Server) observe(r *request, st wire.Status) {
+	if s.cfg.Observer != nil && st < statusDrop {
+		s.cfg.Observer.Done(r.hdr.Command, st, time.Since(r.start))
+	}
+}

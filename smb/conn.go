@@ -1,0 +1,184 @@
+package smb
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fileserver/smb/crypt"
+	"fileserver/smb/transport"
+	"fileserver/smb/wire"
+)
+
+// setupTimeout is how long a connection may take to authenticate somebody, and how long one may be without a session.
+const setupTimeout = 45 * time.Second
+
+var errSetupTimeout = errors.New("smb: nobody has authenticated in time")
+
+// Conn is a connection (MS-SMB2 3.3.1.7). It implements [transport.Handler].
+type Conn struct {
+	srv    *Server
+	t      transport.Conn
+	info   *transport.Info
+	placer transport.Placer // nil without RDMA
+	log    *slog.Logger
+	ctx    context.Context // ends with the connection
+	cancel context.CancelFunc
+	neg    atomic.Pointer[negotiated] // nil until then
+
+	mu            sync.Mutex
+	window        *window
+	first, last   *request // outstanding
+	asyncs        int      // of them asynchronous
+	lastAsync     uint64
+	channels      map[uint64]*channel // by session
+	setups        map[uint64]*setup   // authentications being made, by session
+	negotiating   bool                // a NEGOTIATE has come
+	again         bool                // it was a multi-protocol one, and one more may come
+	preauth       crypt.Preauth       // of the negotiation
+	authenticated bool                // somebody has been, once
+	closed        bool
+	busy          int // chains, and one until Closed has been handled
+	timer         *time.Timer
+}
+
+// negotiated is what NEGOTIATE has settled (MS-SMB2 3.3.1.7). It does not change.
+type negotiated struct {
+	dialect           wire.Dialect
+	clientGUID        wire.GUID
+	clientCaps        wire.Capabilities
+	clientSecurity    uint16
+	serverCaps        wire.Capabilities
+	serverSecurity    uint16
+	cipher            crypt.Cipher // NoCipher: no encryption
+	signing           crypt.Algorithm
+	signingAsked      bool // the client has sent a signing context
+	maxTransact       uint32
+	maxRead, maxWrite uint32
+	dialects          wire.Uint16s // as offered, for FSCTL_VALIDATE_NEGOTIATE_INFO
+}
+
+// Handler makes the server's side of a connection.
+func (s *Server) Handler(t transport.Conn) transport.Handler {
+	info := t.Info()
+	c := &Conn{
+		srv: s, t: t, info: info, placer: t.Placer(), window: newWindow(), busy: 1,
+		log:      s.cfg.Logger.With("remote", info.RemoteAddr, "transport", info.Transport),
+		channels: map[uint64]*channel{}, setups: map[uint64]*setup{},
+	}
+	c.ctx, c.cancel = context.WithCancel(s.ctx)
+	s.mu.Lock()
+	s.conns[c] = struct{}{}
+	s.wg.Add(1)
+	closing := s.closing
+	s.mu.Unlock()
+	if s.cfg.Observer != nil {
+		s.cfg.Observer.Opened(info)
+	}
+	c.mu.Lock()
+	c.timer = time.AfterFunc(setupTimeout, c.timeout)
+	c.mu.Unlock()
+	if closing {
+		go c.drop(errShutdown) // not from here: the transport may hold its lock
+	}
+	return c
+}
+
+// timeout ends a connection without sessions.
+func (c *Conn) timeout() {
+	c.mu.Lock()
+	idle := len(c.channels) == 0 && !c.closed
+	if !idle && !c.closed {
+		c.timer.Reset(setupTimeout)
+	}
+	c.mu.Unlock()
+	if idle {
+		c.drop(errSetupTimeout)
+	}
+}
+
+// dialect is the dialect negotiated, or 0.
+func (c *Conn) dialect() wire.Dialect {
+	if n := c.neg.Load(); n != nil {
+		return n.dialect
+	}
+	return 0
+}
+
+// largeMTU tells whether requests of more than 64 KiB are paid for by CreditCharge.
+func (c *Conn) largeMTU() bool {
+	n := c.neg.Load()
+	return n != nil && n.serverCaps&wire.CapLargeMTU != 0
+}
+
+// channel is the session's channel on this connection, or nil.
+func (c *Conn) channel(session uint64) *channel {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.channels[session]
+}
+
+// drop ends the connection.
+func (c *Conn) drop(err error) {
+	c.log.Debug("smb: connection dropped", "reason", err)
+	c.t.Disconnect(err, false)
+}
+
+// Closed implements [transport.Handler].
+func (c *Conn) Closed(err error) {
+	c.cancel()
+	c.mu.Lock()
+	c.closed = true
+	c.timer.Stop()
+	c.mu.Unlock()
+	if c.srv.cfg.Observer != nil {
+		c.srv.cfg.Observer.Closed(c.info, err)
+	}
+	c.srv.workers.Submit((*connEnd)(c)) // ending sessions closes files
+}
+
+// connEnd is the end of a connection, as a workers.Task.
+type connEnd Conn
+
+// Run implements workers.Task: nobody waits any more, and the sessions that have no other channel end.
+func (e *connEnd) Run() {
+	c := (*Conn)(e)
+	c.mu.Lock()
+	var cancels []func(wire.Status)
+	for r := c.first; r != nil; r = r.next {
+		r.cancelled = true
+		if r.cancel != nil {
+			cancels = append(cancels, r.cancel)
+			r.cancel = nil
+		}
+	}
+	channels := c.channels
+	c.channels, c.setups = map[uint64]*channel{}, map[uint64]*setup{}
+	c.mu.Unlock()
+	for _, cancel := range cancels {
+		cancel(wire.StatusCancelled)
+	}
+	for _, ch := range channels {
+		ch.session.unbind(c)
+	}
+	c.done()
+}
+
+// done counts a chain as ended; with the last, after Closed, the connection is no more.
+func (c *Conn) done() {
+	c.mu.Lock()
+	c.busy--
+	last := c.busy == 0
+	c.mu.Unlock()
+	if !last {
+		return
+	}
+	s := c.srv
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+	s.wg.Done()
+}

@@ -1,0 +1,161 @@
+package smb
+
+import (
+	"context"
+
+	"fileserver/smb/crypt"
+	"fileserver/smb/wire"
+)
+
+// command is a row of the table of commands: what must be there before run is called.
+type command struct {
+	run     func(context.Context, *request) wire.Status
+	session bool // a session
+	tree    bool // a session and a tree
+	// ownRoom: run takes its response's buffer itself (request.room, request.payload).
+	ownRoom bool
+}
+
+// commands are the commands there are.
+var commands = [wire.Commands]command{
+	wire.CmdNegotiate:      {run: opNegotiate},
+	wire.CmdSessionSetup:   {run: opSessionSetup},
+	wire.CmdLogoff:         {run: opLogoff, session: true},
+	wire.CmdTreeConnect:    {run: opTreeConnect, session: true},
+	wire.CmdTreeDisconnect: {run: opTreeDisconnect, tree: true},
+	wire.CmdCreate:         {run: opUnsupported, tree: true},
+	wire.CmdClose:          {run: opUnsupported, tree: true},
+	wire.CmdFlush:          {run: opUnsupported, tree: true},
+	wire.CmdRead:           {run: opUnsupported, tree: true, ownRoom: true},
+	wire.CmdWrite:          {run: opUnsupported, tree: true},
+	wire.CmdLock:           {run: opUnsupported, tree: true},
+	wire.CmdIoctl:          {run: opIoctl, tree: true, ownRoom: true},
+	wire.CmdCancel:         {run: opCancel},
+	wire.CmdEcho:           {run: opEcho},
+	wire.CmdQueryDirectory: {run: opUnsupported, tree: true, ownRoom: true},
+	wire.CmdChangeNotify:   {run: opUnsupported, tree: true},
+	wire.CmdQueryInfo:      {run: opUnsupported, tree: true, ownRoom: true},
+	wire.CmdSetInfo:        {run: opUnsupported, tree: true},
+	wire.CmdOplockBreak:    {run: opUnsupported, tree: true},
+}
+
+// opUnsupported is the answer of commands that the server does not have.
+func opUnsupported(context.Context, *request) wire.Status { return wire.StatusNotSupported }
+
+// dispatch checks what the request's command needs, and runs it.
+func (r *request) dispatch() wire.Status {
+	if r.hdr.Command >= wire.Commands {
+		return wire.StatusInvalidParameter
+	}
+	r.noteToken()
+	row := &commands[r.hdr.Command]
+	if st := r.resolve(row); st != wire.StatusSuccess {
+		return st
+	}
+	if !row.ownRoom {
+		if err := r.room(smallRoom); err != nil {
+			r.conn.log.Warn("smb: request refused", "command", r.hdr.Command, "err", err)
+			return statusDrop
+		}
+	}
+	return row.run(r.conn.srv.ctx, r)
+}
+
+// resolve finds session and tree and checks signature and encryption (MS-SMB2 3.3.5.2.4 to 3.3.5.2.11).
+func (r *request) resolve(row *command) wire.Status {
+	ch := r.chain
+	if r.related() {
+		if ch.at == 0 {
+			return wire.StatusInvalidParameter
+		}
+		r.channel = ch.channel
+		if r.channel == nil {
+			return wire.StatusInvalidParameter
+		}
+	} else {
+		ch.fileStatus = wire.StatusInvalidHandle
+		r.channel = r.conn.channel(r.hdr.SessionID)
+	}
+	if r.channel == nil {
+		ch.channel, ch.tree = nil, nil
+		return r.withoutSession(row)
+	}
+	r.session = r.channel.session
+	r.hdr.SessionID = r.session.id
+	r.signer = r.channel.signer
+	ch.channel = r.channel
+	if ch.sealed != nil && ch.sealed != r.session {
+		return statusDrop
+	}
+	if st := r.authentic(); st != wire.StatusSuccess {
+		return st
+	}
+	if (row.session || row.tree) && r.session.expired() {
+		return wire.StatusNetworkSessionExpired
+	}
+	if !row.tree {
+		return wire.StatusSuccess
+	}
+	if r.related() {
+		r.tree = ch.tree
+		if r.tree == nil {
+			return wire.StatusInvalidParameter
+		}
+	} else {
+		r.tree = r.session.tree(r.hdr.TreeID)
+		ch.tree = r.tree
+	}
+	if r.tree == nil || r.tree.share.gone.Load() {
+		return wire.StatusNetworkNameDeleted
+	}
+	r.hdr.TreeID = r.tree.id
+	if r.tree.share.Encrypt && !r.encrypted() {
+		return wire.StatusAccessDenied
+	}
+	return wire.StatusSuccess
+}
+
+// withoutSession says what becomes of a request that names no session.
+func (r *request) withoutSession(row *command) wire.Status {
+	switch {
+	case row.session || row.tree, r.chain.sealed != nil:
+		return wire.StatusUserSessionDeleted
+	case r.hdr.Command == wire.CmdEcho && r.hdr.SessionID != 0:
+		return wire.StatusUserSessionDeleted
+	}
+	return wire.StatusSuccess
+}
+
+// authentic checks the request's signature, or that it needs none (MS-SMB2 3.3.5.2.4, 3.3.5.2.9).
+func (r *request) authentic() wire.Status {
+	s := r.session
+	if r.encrypted() {
+		return wire.StatusSuccess
+	}
+	if s.encrypt && r.hdr.Command != wire.CmdSessionSetup {
+		return wire.StatusAccessDenied
+	}
+	if r.hdr.Flags&wire.FlagSigned == 0 {
+		if s.signed && r.hdr.Command != wire.CmdSessionSetup {
+			return wire.StatusAccessDenied
+		}
+		return wire.StatusSuccess
+	}
+	if !r.verify(r.signer) {
+		r.conn.log.Warn("smb: wrong signature", "command", r.hdr.Command, "user", s.user.Name)
+		r.signer = nil
+		return wire.StatusAccessDenied
+	}
+	r.sign = true
+	return wire.StatusSuccess
+}
+
+// verify checks the request's signature, and leaves the message as it was: preauthentication hashes take it in.
+func (r *request) verify(s *crypt.Signer) bool {
+	if s == nil {
+		return false
+	}
+	err := s.Verify(r.msg)
+	copy(r.msg[signatureOffset:], r.hdr.Signature[:])
+	return err == nil
+}

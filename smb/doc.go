@@ -1,0 +1,31 @@
+// Package smb is the server of SMB 2 and 3 (MS-SMB2): dialects 2.0.2 to 3.1.1 over
+// any [transport.Conn]. It knows RDMA only as what a transport can do with a message's
+// bulk data.
+//
+// # A message's way
+//
+// The transport hands a message to [Conn.Message], on its own goroutine. There the
+// message is taken apart (decrypted first if it is small), its message IDs are checked against
+// the credits given, and its requests are noted, so that CANCEL finds them. A [chain], which
+// is one message's requests, then runs on a worker: one after the other is
+// dispatched by the table in dispatch.go, and the responses go out as one message. A request that
+// has to wait parks its chain: the worker is free, and whoever ends the wait resumes it.
+//
+// # How to write a command
+//
+// One file op_NAME.go with a function func(context.Context, *request) wire.Status and its row in the table in
+// dispatch.go. Session and tree have been found, signature, encryption and rights to be there
+// been checked when it runs. It parses r.msg (which begins with the header) with package wire,
+// finds the open with r.file, checks what it will cost with r.charge, and appends its response's body to
+// r.out (see reply.go). What it returns is the response's status; a failure needs no body. r and all it
+// points to into the message are gone after the response has been finished: a
+// request that has to wait says so as async.go describes.
+//
+// # Locks
+//
+// Each owner has one mutex, taken in this order, and none is held while another package is called that may block:
+//
+//	Server.mu (sessions, shares) → Session.mu (channels, trees, opens) → Conn.mu (credits, outstanding requests, channels) → Open.mu
+//
+// What a Tree and a [channel] hold does not change. Callbacks (a cancel function, Observer, the transport's Send) run without locks.
+package smb

@@ -1,0 +1,182 @@
+package smb
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"fileserver/internal/users"
+	"fileserver/smb/crypt"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+)
+
+var errAnonymous = errors.New("smb: the client gives no name, and such are not let in")
+
+// credOf is who a user is on the file system.
+func credOf(u *users.User) vfs.Cred {
+	return vfs.Cred{UID: u.UID, GID: u.GID, Groups: append([]uint32(nil), u.Groups...)}
+}
+
+// establish makes a new session of an authentication that has succeeded; key is nil for
+// guests and the anonymous (MS-SMB2 3.3.5.5.3).
+func (r *request) establish(ctx context.Context, u *setup, q *wire.SessionSetupRequest, key []byte) (uint16, wire.Status) {
+	c, srv := r.conn, r.conn.srv
+	n := c.neg.Load()
+	s := &Session{
+		id: u.id, srv: srv, user: u.identity, dialect: n.dialect, client: n.clientGUID, cipher: n.cipher, since: time.Now(),
+		channels: map[*Conn]*channel{}, trees: map[uint32]*Tree{}, opens: map[uint64]*Open{},
+	}
+	ch := &channel{session: s, conn: c}
+	if key != nil {
+		if err := s.keys(n, key, &u.preauth); err != nil {
+			c.log.Error("smb: session keys", "err", err)
+			return 0, wire.StatusInternalError
+		}
+		ch.signer = s.signer
+		s.signed = srv.cfg.Signing == Required || q.SecurityMode&wire.NegotiateSigningRequired != 0
+		s.encrypt = srv.cfg.Encryption >= Desired && s.sealOut != nil
+	}
+	if q.PreviousSessionID != 0 && q.PreviousSessionID != s.id {
+		if old := srv.session(q.PreviousSessionID); old != nil && old.user.Name == s.user.Name && old.user.Cred.UID == s.user.Cred.UID {
+			old.end(ctx) // the client has come back before we knew it was gone
+		}
+	}
+	if st := srv.addSession(s); st != wire.StatusSuccess {
+		return 0, st
+	}
+	if st := c.attach(ch); st != wire.StatusSuccess {
+		s.end(ctx)
+		return 0, st
+	}
+	c.log.Info("smb: session", "user", s.user.Name, "uid", s.user.Cred.UID, "dialect", n.dialect, "signing", r.signingOf(s, n),
+		"encryption", encryptionOf(s), "rdma", r.rdmaOf(s))
+	r.signer, r.sign = ch.signer, ch.signer != nil
+	return sessionFlags(s), wire.StatusSuccess
+}
+
+// keys derives the session's keys.
+func (s *Session) keys(n *negotiated, key []byte, preauth *crypt.Preauth) (err error) {
+	k := crypt.DeriveKeys(crypt.Dialect(n.dialect), key, (*[64]byte)(preauth), n.cipher)
+	if s.signer, err = crypt.NewSigner(n.signing, k.Signing); err != nil || n.cipher == crypt.NoCipher {
+		return err
+	}
+	if s.sealOut, err = crypt.NewSealer(n.cipher, k.ToClient); err != nil {
+		return err
+	}
+	s.sealIn, err = crypt.NewSealer(n.cipher, k.ToServer)
+	return err
+}
+
+// bind adds this connection to a session, with a signing key of its own.
+func (r *request) bind(u *setup, key []byte) wire.Status {
+	c := r.conn
+	n := c.neg.Load()
+	k := crypt.DeriveKeys(crypt.Dialect(n.dialect), key, (*[64]byte)(&u.preauth), n.cipher)
+	signer, err := crypt.NewSigner(n.signing, k.Signing)
+	if err != nil {
+		return wire.StatusInternalError
+	}
+	ch := &channel{session: u.session, conn: c, signer: signer}
+	if st := c.attach(ch); st != wire.StatusSuccess {
+		return st
+	}
+	c.log.Info("smb: channel", "user", u.session.user.Name, "dialect", n.dialect)
+	r.signer, r.sign = signer, true
+	return wire.StatusSuccess
+}
+
+// renew answers a successful reauthentication: the keys stay (MS-SMB2 3.3.5.5.3).
+func (r *request) renew(s *Session) (uint16, wire.Status) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, wire.StatusUserSessionDeleted
+	}
+	s.expires = time.Time{}
+	r.sign = r.sign || r.signer != nil
+	return sessionFlags(s), wire.StatusSuccess
+}
+
+// attach makes a channel known to its session and its connection.
+func (c *Conn) attach(ch *channel) wire.Status {
+	s := ch.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return wire.StatusUserSessionDeleted
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return wire.StatusUserSessionDeleted
+	}
+	s.channels[c] = ch
+	c.channels[s.id] = ch
+	if !c.authenticated {
+		c.authenticated = true
+		if l, ok := c.t.(interface{ Authenticated() }); ok {
+			l.Authenticated()
+		}
+	}
+	return wire.StatusSuccess
+}
+
+// newSessionID is an ID for a session (MS-SMB2 3.3.1.8).
+func (s *Server) newSessionID() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastSession++
+	return s.lastSession
+}
+
+// session finds a complete session.
+func (s *Server) session(id uint64) *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[id]
+}
+
+// addSession makes a session known.
+func (s *Server) addSession(ss *Session) wire.Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing || len(s.sessions) >= s.cfg.MaxSessions {
+		return wire.StatusInsufficientResources
+	}
+	s.sessions[ss.id] = ss
+	return wire.StatusSuccess
+}
+
+// signingOf, encryptionOf and rdmaOf say for the log what a session is like, and why it is slow if it is.
+func (r *request) signingOf(s *Session, n *negotiated) string {
+	switch {
+	case s.signer == nil:
+		return "none"
+	case s.signed:
+		return "required, " + n.signing.String()
+	}
+	return n.signing.String()
+}
+
+func encryptionOf(s *Session) string {
+	switch {
+	case s.encrypt:
+		return "required, " + s.cipher.String()
+	case s.sealOut != nil:
+		return s.cipher.String()
+	}
+	return "none"
+}
+
+func (r *request) rdmaOf(s *Session) string {
+	switch {
+	case r.conn.placer == nil:
+		return "no"
+	case s.encrypt:
+		return "no: what is encrypted goes inline"
+	case s.signed:
+		return "signed clients send data inline"
+	}
+	return "yes"
+}

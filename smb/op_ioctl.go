@@ -1,0 +1,66 @@
+package smb
+
+import (
+	"context"
+
+	"fileserver/smb/wire"
+)
+
+// fsctl is a row of the table of control codes.
+type fsctl struct {
+	// run handles the request; what it returns as out is the response's output, at most q.MaxOutputResponse bytes unless the
+	// status says otherwise. A failure with output needs r.keepBody.
+	run func(ctx context.Context, r *request, q *wire.IoctlRequest) (out []byte, st wire.Status)
+	// open: the FileId names an open, which is found before: r.open. Without, it has to be all ones (MS-SMB2 3.3.5.15).
+	open bool
+}
+
+// fsctls are the control codes there are; others fail with STATUS_INVALID_DEVICE_REQUEST (MS-SMB2 3.3.5.15).
+var fsctls = map[wire.FsctlCode]fsctl{}
+
+// opIoctl handles IOCTL (MS-SMB2 3.3.5.15).
+func opIoctl(ctx context.Context, r *request) wire.Status {
+	q, err := wire.ParseIoctlRequest(r.msg)
+	if err != nil {
+		return wire.StatusInvalidParameter
+	}
+	if q.Flags != wire.IoctlIsFsctl {
+		return wire.StatusNotSupported
+	}
+	limit := uint64(r.conn.neg.Load().maxTransact)
+	in := uint64(len(q.Input)) + uint64(q.OutputCount)
+	out := uint64(q.MaxInputResponse) + uint64(q.MaxOutputResponse)
+	if uint64(len(q.Input)) > limit || uint64(q.MaxInputResponse) > limit || uint64(q.MaxOutputResponse) > limit {
+		return wire.StatusInvalidParameter
+	}
+	if st := r.charge(max(in, out)); st != wire.StatusSuccess {
+		return st
+	}
+	row, ok := fsctls[q.Code]
+	if !ok {
+		return wire.StatusInvalidDeviceRequest
+	}
+	if row.open {
+		if _, st := r.file(q.FileID); st != wire.StatusSuccess {
+			return st
+		}
+		q.FileID = r.open.id
+	} else if q.FileID != wire.AnyFile {
+		return wire.StatusInvalidParameter
+	}
+	output, st := row.run(ctx, r, &q)
+	if st == statusParked {
+		return st
+	}
+	return r.replyIoctl(q.Code, q.FileID, output, st)
+}
+
+// replyIoctl makes an IOCTL's response: for those that park, too.
+func (r *request) replyIoctl(code wire.FsctlCode, id wire.FileID, output []byte, st wire.Status) wire.Status {
+	resp := wire.IoctlResponse{Code: code, FileID: id, Output: output}
+	if err := r.room(wire.IoctlResponseLen + len(output) + 8); err != nil {
+		return statusDrop
+	}
+	r.reply(&resp)
+	return st
+}

@@ -1,0 +1,248 @@
+package smb
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"fileserver/smb/crypt"
+	"fileserver/smb/ntlm"
+	"fileserver/smb/spnego"
+	"fileserver/smb/wire"
+)
+
+// maxSetups bounds the authentications that are being made on a connection.
+const maxSetups = 16
+
+// setup is an authentication being made: of a new session, a further channel of
+// one, or a session that is there already.
+type setup struct {
+	id       uint64
+	session  *Session // nil: a new one
+	binding  bool     // session is on other connections only
+	busy     bool     // a request of it is being handled; guarded by Conn.mu
+	spnego   *spnego.Acceptor
+	ntlm     *ntlm.Mechanism
+	preauth  crypt.Preauth
+	identity *Identity // whom the mechanism's look at the users has found
+	known    bool      // it is one of them
+}
+
+// opSessionSetup handles SESSION_SETUP (MS-SMB2 3.3.5.5).
+func opSessionSetup(ctx context.Context, r *request) wire.Status {
+	q, err := wire.ParseSessionSetupRequest(r.msg)
+	if err != nil {
+		return wire.StatusInvalidParameter
+	}
+	n := r.conn.neg.Load()
+	if r.conn.srv.cfg.Encryption == Required && n.cipher == crypt.NoCipher {
+		r.conn.log.Warn("smb: a client that cannot encrypt is refused", "dialect", n.dialect)
+		return wire.StatusAccessDenied
+	}
+	u, st := r.setup(&q)
+	if st != wire.StatusSuccess {
+		return st
+	}
+	r.hdr.SessionID = u.id
+	if n.dialect == wire.Dialect311 {
+		u.preauth.Add(r.msg)
+	}
+	answer, done, err := u.spnego.Step(q.SecurityBuffer)
+	switch {
+	case err != nil && u.guest(r.conn.srv, err):
+		answer = acceptCompleted
+	case err != nil:
+		return r.loginFailed(u, err)
+	case !done:
+		r.sealed = func(msg []byte) {
+			if n.dialect == wire.Dialect311 {
+				u.preauth.Add(msg)
+			}
+			r.conn.release(u)
+		}
+		r.reply(&wire.SessionSetupResponse{SecurityBuffer: answer})
+		return wire.StatusMoreProcessingRequired
+	}
+	r.conn.forget(u)
+	flags, st := r.complete(ctx, u, &q)
+	if st != wire.StatusSuccess {
+		return st
+	}
+	return r.reply(&wire.SessionSetupResponse{Flags: flags, SecurityBuffer: answer})
+}
+
+// setup finds the authentication that the request goes on with, or begins one.
+func (r *request) setup(q *wire.SessionSetupRequest) (*setup, wire.Status) {
+	c := r.conn
+	id := r.hdr.SessionID
+	var bind *Session
+	if q.Flags&wire.SessionFlagBinding != 0 {
+		var st wire.Status
+		if bind, st = r.bindable(id); st != wire.StatusSuccess {
+			return nil, st
+		}
+	}
+	if id == 0 {
+		id = c.srv.newSessionID()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := c.setups[id]
+	switch {
+	case u != nil && u.busy, u != nil && u.binding != (bind != nil):
+		return nil, wire.StatusInvalidParameter
+	case u != nil:
+		u.busy = true
+		return u, wire.StatusSuccess
+	case len(c.setups) >= maxSetups:
+		return nil, wire.StatusInsufficientResources
+	case r.session == nil && bind == nil && r.hdr.SessionID != 0:
+		return nil, wire.StatusUserSessionDeleted
+	}
+	u = &setup{id: id, busy: true, session: r.session, preauth: c.preauth}
+	if bind != nil {
+		u.session, u.binding = bind, true
+	}
+	u.spnego = spnego.NewAcceptor(spnego.Offer{OID: spnego.OIDNTLM, Raw: ntlm.IsToken, New: func() spnego.Mechanism {
+		u.ntlm = ntlm.NewMechanism(c.srv.target, u.lookup(c.srv))
+		return u.ntlm
+	}})
+	c.setups[id] = u
+	return u, wire.StatusSuccess
+}
+
+// release lets the next request of an authentication in.
+func (c *Conn) release(u *setup) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u.busy = false
+}
+
+// forget ends an authentication.
+func (c *Conn) forget(u *setup) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.setups[u.id] == u {
+		delete(c.setups, u.id)
+	}
+}
+
+// bindable is the session that a further channel is asked for, if that may be (MS-SMB2 3.3.5.5, 3.3.5.2.4).
+func (r *request) bindable(id uint64) (*Session, wire.Status) {
+	n := r.conn.neg.Load()
+	s := r.conn.srv.session(id)
+	switch {
+	case n.dialect < wire.Dialect300 || n.serverCaps&wire.CapMultiChannel == 0:
+		return nil, wire.StatusRequestNotAccepted
+	case s == nil:
+		return nil, wire.StatusUserSessionDeleted
+	case s.user.Guest || s.user.Anonymous:
+		return nil, wire.StatusNotSupported
+	case r.session != nil:
+		return nil, wire.StatusRequestNotAccepted // it is on this connection
+	case n.dialect != s.dialect || n.clientGUID != s.client || n.cipher != s.cipher || r.hdr.Flags&wire.FlagSigned == 0:
+		return nil, wire.StatusInvalidParameter
+	case !r.verify(s.signer):
+		return nil, wire.StatusAccessDenied
+	}
+	r.signer, r.sign = s.signer, true
+	return s, wire.StatusSuccess
+}
+
+// lookup finds the hash of a user for NTLM, and notes who that would be.
+func (u *setup) lookup(s *Server) func(ntlm.Identity) ([16]byte, bool) {
+	return func(id ntlm.Identity) (none [16]byte, ok bool) {
+		user, ok, err := s.cfg.Users.Lookup(id.User)
+		if err != nil {
+			s.cfg.Logger.Error("smb: the users cannot be read", "err", err)
+		}
+		if !ok {
+			u.identity = &Identity{Name: id.User, Domain: id.Domain}
+			return none, false
+		}
+		u.identity = &Identity{Name: user.Name, Domain: id.Domain, Cred: credOf(&user)}
+		u.known = true
+		return user.NTHash, true
+	}
+}
+
+// acceptCompleted is a NegTokenResp that says no more than that (RFC 4178 4.2.2).
+var acceptCompleted = []byte{0xa1, 0x07, 0x30, 0x05, 0xa0, 0x03, 0x0a, 0x01, 0x00}
+
+// guest tells whether a failed login is let in as the guest: a user whom we do not know, where that is configured.
+func (u *setup) guest(s *Server, err error) bool {
+	if s.cfg.Guest == nil || u.identity == nil || u.known || u.session != nil || !errors.Is(err, ntlm.ErrLogon) {
+		return false
+	}
+	u.identity.Cred, u.identity.Guest = *s.cfg.Guest.Clone(), true
+	return true
+}
+
+// loginFailed ends an authentication. The answer is held back if there have been others.
+func (r *request) loginFailed(u *setup, err error) wire.Status {
+	c := r.conn
+	c.forget(u)
+	name := ""
+	if u.identity != nil {
+		name = u.identity.Name
+	}
+	addr := c.info.RemoteAddr.Addr()
+	wait := c.srv.logins.failed(addr, time.Now())
+	c.log.Warn("smb: login failed", "user", name, "reason", err, "delay", wait)
+	if c.srv.cfg.Observer != nil {
+		c.srv.cfg.Observer.LoginFailed(c.info)
+	}
+	st := wire.StatusLogonFailure
+	if errors.Is(err, spnego.ErrMalformed) || errors.Is(err, ntlm.ErrMalformed) {
+		st = wire.StatusInvalidParameter
+	}
+	if wait == 0 {
+		return st
+	}
+	return r.sleep(wait, st)
+}
+
+// complete makes the session, or the channel, or renews the session, and returns the flags of the response.
+func (r *request) complete(ctx context.Context, u *setup, q *wire.SessionSetupRequest) (uint16, wire.Status) {
+	c, srv := r.conn, r.conn.srv
+	var key []byte
+	switch {
+	case u.identity != nil && u.identity.Guest:
+	case u.ntlm.Result.Anonymous:
+		if srv.cfg.Anonymous == nil {
+			return 0, r.loginFailed(u, errAnonymous)
+		}
+		u.identity = &Identity{Anonymous: true, Cred: *srv.cfg.Anonymous.Clone()}
+	default:
+		k := u.ntlm.Result.SessionKey
+		key = k[:]
+	}
+	if key == nil && (srv.cfg.Signing == Required || srv.cfg.Encryption == Required) {
+		return 0, wire.StatusAccessDenied
+	}
+	if s := u.session; s != nil {
+		if s.user.Name != u.identity.Name || key == nil {
+			return 0, wire.StatusAccessDenied
+		}
+		if !u.binding {
+			return r.renew(s)
+		}
+		return 0, r.bind(u, key)
+	}
+	srv.logins.succeeded(c.info.RemoteAddr.Addr())
+	return r.establish(ctx, u, q, key)
+}
+
+// sessionFlags are the flags of the response (MS-SMB2 2.2.6).
+func sessionFlags(s *Session) (flags uint16) {
+	switch {
+	case s.user.Guest:
+		flags |= wire.SessionFlagIsGuest
+	case s.user.Anonymous:
+		flags |= wire.SessionFlagIsNull
+	}
+	if s.encrypt {
+		flags |= wire.SessionFlagEncryptData
+	}
+	return flags
+}

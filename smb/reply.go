@@ -1,0 +1,136 @@
+package smb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fileserver/internal/slab"
+	"fileserver/smb/crypt"
+	"fileserver/smb/transport"
+	"fileserver/smb/wire"
+)
+
+// A response is built in one buffer of the pool: room for a transform header in front, so
+// that it is encrypted where it lies, then the header, then the body, then room for
+// padding and the cipher's tag. r.out is header and body so far: the wire's Append methods take it with at = 0.
+//
+// Before the handler runs there is room for a small body, but for commands whose row says that they
+// take their own: they call room, or payload. What is appended beyond the room works, but costs a copy.
+const (
+	headroom  = 64 // in front of the header; the transform header takes the end of it
+	tailroom  = 8 + crypt.TagLen
+	smallRoom = 2048 - headroom - wire.HeaderLen - tailroom
+
+	memoryWait = 30 * time.Second // then the connection is given up
+)
+
+// body is a response's body, as package wire has them.
+type body interface {
+	Append(b []byte, at int) []byte
+}
+
+// reply appends a body, and is success.
+func (r *request) reply(b body) wire.Status {
+	r.out = b.Append(r.out, 0)
+	return wire.StatusSuccess
+}
+
+// replyEmpty appends the body of a response that says nothing, and is success.
+func (r *request) replyEmpty() wire.Status {
+	r.out = wire.AppendEmpty(r.out)
+	return wire.StatusSuccess
+}
+
+// room makes room for a body of n bytes and forgets what has been appended.
+func (r *request) room(n int) error {
+	size := headroom + wire.HeaderLen + n + tailroom
+	if r.rsp == nil || r.rsp.Cap() < size {
+		if r.rsp != nil {
+			r.rsp.Release()
+			r.rsp = nil
+		}
+		b, err := r.conn.memory(size)
+		if err != nil {
+			return err
+		}
+		r.rsp = b
+	}
+	r.rsp.SetLen(r.rsp.Cap())
+	m := r.rsp.Bytes()
+	r.out = m[headroom : headroom+wire.HeaderLen : len(m)-tailroom]
+	r.tail = 0
+	return nil
+}
+
+// payload makes room for a body of fixed bytes, and behind it for n bytes of data, which it returns: a
+// READ reads right into them. The handler appends the fixed part, and says with
+// setPayload how many bytes there are.
+func (r *request) payload(fixed, n int) ([]byte, error) {
+	if err := r.room(fixed + n); err != nil {
+		return nil, err
+	}
+	at := headroom + wire.HeaderLen + fixed
+	return r.rsp.Bytes()[at : at+n : at+n], nil
+}
+
+// setPayload makes n bytes of the payload, where payload has put them, part of the response.
+func (r *request) setPayload(n int) { r.tail = n }
+
+// placeInto has n bytes of buf from off placed in the client's memory, r.into, before it sees
+// the response. It takes over the reference.
+func (r *request) placeInto(buf *slab.Buf, off, n int) {
+	r.place = transport.Piece{Buf: buf, Off: off, Len: n}
+}
+
+// memory takes a buffer of the pool. It waits for one, but not for ever.
+func (c *Conn) memory(n int) (*slab.Buf, error) {
+	if b, ok := c.srv.cfg.Buffers.TryGet(n); ok {
+		return b, nil
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, memoryWait)
+	defer cancel()
+	b, err := c.srv.cfg.Buffers.Get(ctx, n)
+	if err != nil {
+		return nil, fmt.Errorf("smb: no memory for a response of %d bytes: %w", n, err)
+	}
+	return b, nil
+}
+
+// hasBody tells whether a response of the status has the command's body rather than an error's (MS-SMB2 3.3.4.4).
+func (r *request) hasBody(st wire.Status) bool {
+	return !st.Failed() && st != wire.StatusPending || st == wire.StatusBufferOverflow ||
+		st == wire.StatusMoreProcessingRequired && r.hdr.Command == wire.CmdSessionSetup || r.keepBody
+}
+
+// seal makes the response whole: body and header. After an error there is nothing to send and the connection is of no use.
+func (r *request) seal(st wire.Status, credits int) error {
+	if r.rsp == nil || !r.hasBody(st) {
+		if err := r.room(len(r.errorData)); err != nil {
+			return err
+		}
+		e := wire.ErrorResponse{Data: r.errorData}
+		if len(r.errorData) > 0 && r.conn.dialect() == wire.Dialect311 {
+			e.ContextCount = 1 // the handler has made it a context
+		}
+		r.out = e.Append(r.out, 0)
+	}
+	m := r.rsp.Bytes()
+	if &r.out[0] != &m[headroom] { // it has outgrown its room
+		old := r.out
+		if err := r.room(len(old) - wire.HeaderLen); err != nil {
+			return err
+		}
+		r.out = append(r.out[:0], old...)
+	}
+	h := r.hdr
+	h.Status, h.Credits, h.Next = st, uint16(credits), 0
+	h.Flags = wire.FlagServerToRedir | h.Flags&(wire.FlagRelated|wire.FlagPriorityMask)
+	h.Signature = [16]byte{}
+	if r.asyncID != 0 {
+		h.Flags |= wire.FlagAsyncCommand
+		h.AsyncID = r.asyncID
+	}
+	h.Put(r.out)
+	return nil
+}

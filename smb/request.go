@@ -1,0 +1,189 @@
+package smb
+
+import (
+	"context"
+	"time"
+
+	"fileserver/internal/slab"
+	"fileserver/smb/crypt"
+	"fileserver/smb/transport"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+)
+
+// request is one request of a message, and its response. It is its chain's, and
+// used again: nobody keeps it beyond the response.
+type request struct {
+	chain *chain
+	conn  *Conn
+	hdr   wire.Header // of the request; TreeID and SessionID are resolved, and are the response's
+	msg   []byte      // the request from its header on
+	start time.Time
+
+	// What the header names, if the command's row says that it is needed.
+	session *Session
+	channel *channel
+	tree    *Tree
+	open    *Open // found by file, or made by CREATE; given back with the response
+
+	// The response: see reply.go.
+	rsp       *slab.Buf
+	out       []byte
+	tail      int    // bytes of payload that follow out in rsp
+	errorData []byte // of an error response
+	keepBody  bool   // out is the body even though the status is an error
+	signer    *crypt.Signer
+	sign      bool
+	place     transport.Piece                             // to be placed in the client's memory
+	into      []transport.Descriptor                      // the client's memory, of READ and WRITE; storage is kept
+	token     uint32                                      // to be invalidated with the response
+	hasToken  bool                                        //
+	data      *slab.Buf                                   // the handler's; given back with the response
+	then      func(context.Context, *request) wire.Status // how it goes on, once parked
+	placed    error                                       // how the pull ended
+	value     any                                         // the handler's, between parking and then
+	sealed    func([]byte)                                // is told of the response, from its header on, before it is signed and sent
+
+	// Guarded by Conn.mu.
+	prev, next *request // in the list of outstanding requests
+	asyncID    uint64   // 0: synchronous
+	cancel     func(wire.Status)
+	cancelled  bool
+}
+
+// statusParked is what a handler returns whose request goes on later.
+const statusParked wire.Status = 0xffffffff
+
+// cred is the identity on whose behalf the request is made.
+func (r *request) cred() *vfs.Cred { return &r.session.user.Cred }
+
+// related tells whether the request goes on with what the one before in the message is about (MS-SMB2 3.3.5.2.7.2).
+func (r *request) related() bool { return r.hdr.Flags&wire.FlagRelated != 0 }
+
+// encrypted tells whether the request came encrypted.
+func (r *request) encrypted() bool { return r.chain.sealed != nil }
+
+// charge checks that the request's CreditCharge pays for n bytes, of request or response (MS-SMB2 3.3.5.2.5).
+func (r *request) charge(n uint64) wire.Status {
+	paid := uint64(max(r.hdr.CreditCharge, 1))
+	if n > 64<<10 && (n-1)/(64<<10)+1 > paid && r.conn.largeMTU() {
+		return wire.StatusInvalidParameter
+	}
+	return wire.StatusSuccess
+}
+
+// file finds the open that id names, for this request and those that are related to it.
+func (r *request) file(id wire.FileID) (*Open, wire.Status) {
+	if id == wire.AnyFile && r.related() {
+		if st := r.chain.fileStatus; st != wire.StatusSuccess {
+			return nil, st
+		}
+		id = r.chain.fileID
+	}
+	o := r.session.open(id)
+	if o == nil || o.tree != r.tree {
+		if o != nil {
+			o.release()
+		}
+		return nil, wire.StatusFileClosed
+	}
+	if r.open != nil {
+		r.open.release()
+	}
+	r.open = o
+	r.chain.fileID, r.chain.fileStatus = id, wire.StatusSuccess
+	return o, wire.StatusSuccess
+}
+
+// rdma checks channel and channel info of a READ or WRITE and finds the client's memory
+// in them: r.into. Without RDMA that is empty (MS-SMB2 3.3.5.12, 3.3.5.13). The response will
+// invalidate the client's token if that is asked for, whatever its status.
+func (r *request) rdma(ch wire.Channel, info []byte) wire.Status {
+	r.into = r.into[:0]
+	d := r.conn.dialect()
+	switch {
+	case d < wire.Dialect300 || ch == wire.ChannelNone:
+		return wire.StatusSuccess
+	case r.conn.placer == nil || !ch.RDMA() || ch == wire.ChannelRDMATransform:
+		return wire.StatusInvalidParameter
+	case ch == wire.ChannelRDMAV1Invalidate && d < wire.Dialect302:
+		return wire.StatusInvalidParameter
+	case r.encrypted():
+		return wire.StatusAccessDenied // the data would travel in the clear
+	}
+	list, err := wire.ParseDescriptors(info)
+	if err != nil {
+		return wire.StatusInvalidParameter
+	}
+	for i := range list.Len() {
+		var t transport.Descriptor
+		t.Offset, t.Token, t.Length = list.At(i)
+		r.into = append(r.into, t)
+	}
+	return wire.StatusSuccess
+}
+
+// noteToken finds the token that the response has to invalidate (MS-SMB2 3.3.4.1): before
+// anything can fail, because every final response does.
+func (r *request) noteToken() {
+	if r.conn.placer == nil || r.conn.dialect() < wire.Dialect302 {
+		return
+	}
+	var ch wire.Channel
+	var info []byte
+	switch r.hdr.Command {
+	case wire.CmdRead:
+		q, err := wire.ParseReadRequest(r.msg)
+		if err != nil {
+			return
+		}
+		ch, info = q.Channel, q.ChannelInfo
+	case wire.CmdWrite:
+		q, err := wire.ParseWriteRequest(r.msg)
+		if err != nil {
+			return
+		}
+		ch, info = q.Channel, q.ChannelInfo
+	default:
+		return
+	}
+	if ch != wire.ChannelRDMAV1Invalidate {
+		return
+	}
+	if list, err := wire.ParseDescriptors(info); err == nil {
+		_, r.token, _ = list.At(0)
+		r.hasToken = true
+	}
+}
+
+// pull reads n bytes of the client's memory, r.into, into buf from off, and goes on
+// with then, which finds in r.placed how that ended. What it returns is the handler's to return: the
+// request is not the handler's any more. buf, usually r.data, stays as it is until then.
+func (r *request) pull(buf *slab.Buf, off, n int, then func(context.Context, *request) wire.Status) wire.Status {
+	r.then = then
+	if err := r.conn.placer.Read(buf, off, n, r.into, r); err != nil {
+		r.conn.log.Debug("smb: RDMA READ refused", "err", err)
+		return wire.StatusInvalidParameter
+	}
+	return statusParked
+}
+
+// Completed implements [transport.Completion].
+func (r *request) Completed(err error) {
+	r.placed = err
+	r.conn.srv.workers.Submit(r.chain)
+}
+
+// reset gives back what the request holds and makes it ready for its next use.
+func (r *request) reset() {
+	if r.open != nil {
+		r.open.release()
+	}
+	for _, b := range []*slab.Buf{r.rsp, r.data, r.place.Buf} {
+		if b != nil {
+			b.Release()
+		}
+	}
+	clear(r.into)
+	*r = request{into: r.into[:0]}
+}

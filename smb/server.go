@@ -1,0 +1,187 @@
+package smb
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fileserver/internal/slab"
+	"fileserver/internal/users"
+	"fileserver/internal/workers"
+	"fileserver/smb/crypt"
+	"fileserver/smb/ntlm"
+	"fileserver/smb/transport"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+	"fileserver/vfs/lock"
+)
+
+// Policy is what the server wants of signing, or encryption.
+type Policy uint8
+
+// Policies. Signing is never off: a client that wants it gets it.
+const (
+	Off      Policy = iota
+	Desired         // with clients that can
+	Required        // others are refused
+)
+
+// Users finds the users of the server; [users.Store] is one.
+type Users interface {
+	// Lookup finds a user by name, in any case.
+	Lookup(name string) (u users.User, ok bool, err error)
+}
+
+// Config is what a [Server] needs.
+type Config struct {
+	Buffers *slab.Pool
+	Locks   *lock.Manager
+	Users   Users
+	Logger  *slog.Logger
+	// Observer is told of connections and requests; nil: nobody.
+	Observer Observer
+
+	GUID      [16]byte // of the server; it should be the same after a restart
+	Name      string   // NetBIOS name of the server
+	Workgroup string
+
+	// MinDialect and MaxDialect bound what is negotiated; 0: 2.0.2, and 3.1.1.
+	MinDialect, MaxDialect wire.Dialect
+	Signing                Policy // Desired or Required
+	Encryption             Policy
+	Ciphers                []crypt.Cipher // in the order of preference; nil: all, AES-128-GCM first
+	Guest                  *vfs.Cred      // whom unknown users are; nil: they are refused
+	Anonymous              *vfs.Cred      // whom those without a name are; nil: they are refused
+	// Interfaces lists the server's addresses for FSCTL_QUERY_NETWORK_INTERFACE_INFO; nil: there are none to tell.
+	Interfaces func() []Interface
+
+	MaxCredits   int // per connection, 0: 8192
+	MaxReadWrite int // bytes of one READ or WRITE, 0: 8 MiB
+	MaxSessions  int // 0: 16384
+}
+
+// Observer is told what happens, for metrics. Its methods must not block.
+type Observer interface {
+	Opened(*transport.Info)
+	Closed(*transport.Info, error)
+	// Done is called for each request that has been answered.
+	Done(wire.Command, wire.Status, time.Duration)
+	// LoginFailed is called for each authentication that has failed.
+	LoginFailed(*transport.Info)
+}
+
+// Server is an SMB server without listeners: transports hand it connections ([Server.Handler]).
+type Server struct {
+	cfg      Config
+	ctx      context.Context // of what requests do; ends when Shutdown gives up waiting
+	cancel   context.CancelFunc
+	workers  workers.Pool
+	chains   sync.Pool      // of *chain
+	wg       sync.WaitGroup // of connections
+	started  time.Time
+	lastFile atomic.Uint64 // IDs of opens
+	logins   throttle
+	target   ntlm.Target
+
+	mu          sync.Mutex
+	conns       map[*Conn]struct{}
+	sessions    map[uint64]*Session // complete ones, by ID
+	lastSession uint64
+	shares      map[string]*Share // by folded name
+	ipc         *Share
+	closing     bool
+}
+
+var errShutdown = errors.New("smb: the server is shutting down")
+
+// NewServer makes a server that has no shares yet but IPC$.
+func NewServer(cfg Config) (*Server, error) {
+	if cfg.Buffers == nil || cfg.Locks == nil || cfg.Users == nil || cfg.Logger == nil {
+		return nil, errors.New("smb: server without buffers, locks, users or logger")
+	}
+	if cfg.MinDialect == 0 {
+		cfg.MinDialect = wire.Dialect202
+	}
+	if cfg.MaxDialect == 0 {
+		cfg.MaxDialect = wire.Dialect311
+	}
+	if cfg.Ciphers == nil {
+		cfg.Ciphers = []crypt.Cipher{crypt.GCM128, crypt.GCM256, crypt.CCM128, crypt.CCM256}
+	}
+	if cfg.MaxCredits <= 0 || cfg.MaxCredits > maxCredits {
+		cfg.MaxCredits = maxCredits
+	}
+	if cfg.MaxReadWrite <= 0 || cfg.MaxReadWrite > 8<<20 {
+		cfg.MaxReadWrite = 8 << 20
+	}
+	if cfg.MaxSessions <= 0 {
+		cfg.MaxSessions = 16384
+	}
+	s := &Server{
+		cfg: cfg, conns: map[*Conn]struct{}{}, sessions: map[uint64]*Session{}, started: time.Now(),
+		ipc: &Share{Name: "IPC$", Comment: "IPC Service"},
+	}
+	s.target = ntlm.Target{
+		Computer: strings.ToUpper(cfg.Name), Domain: strings.ToUpper(cfg.Workgroup),
+		DNSComputer: strings.ToLower(cfg.Name), DNSDomain: strings.ToLower(cfg.Workgroup),
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	var seed [16]byte
+	_, _ = rand.Read(seed[:]) // never fails
+	s.lastSession = le.Uint64(seed[:]) >> 2
+	s.lastFile.Store(le.Uint64(seed[8:]) >> 2)
+	s.shares = map[string]*Share{ipcName: s.ipc}
+	return s, nil
+}
+
+// newChain makes a chain of a message, whose buffer it takes over.
+func (s *Server) newChain(c *Conn, buf *slab.Buf) *chain {
+	ch, _ := s.chains.Get().(*chain)
+	if ch == nil {
+		ch = &chain{reqs: make([]request, 0, 1)}
+	}
+	ch.conn, ch.buf, ch.fileStatus = c, buf, wire.StatusInvalidHandle
+	c.mu.Lock()
+	c.busy++
+	c.mu.Unlock()
+	return ch
+}
+
+// Shutdown ends all connections, after what they have asked for has been
+// answered as far as that takes no longer than ctx, and waits until they have ended. The transports must not make new ones.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing = true
+	conns := make([]*Conn, 0, len(s.conns))
+	for c := range s.conns {
+		conns = append(conns, c)
+	}
+	s.mu.Unlock()
+	for _, c := range conns {
+		c.t.Disconnect(errShutdown, true)
+	}
+	done := make(chan struct{})
+	go func() {
+		s.wg.Wait()
+		s.workers.Close()
+		close(done)
+	}()
+	var err error
+	select {
+	case <-done:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+		s.cancel()
+		for _, c := range conns {
+			c.t.Disconnect(errShutdown, false)
+		}
+		<-done
+	}
+	s.cancel()
+	return err
+}

@@ -1,0 +1,194 @@
+package smb
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"fileserver/internal/slab"
+	"fileserver/smb/crypt"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+)
+
+// Identity is who a session is.
+type Identity struct {
+	Name, Domain string
+	Cred         vfs.Cred
+	Guest        bool
+	Anonymous    bool
+}
+
+// Session is a session (MS-SMB2 3.3.1.8): a user, on one or more connections.
+type Session struct {
+	id      uint64
+	srv     *Server
+	user    *Identity
+	dialect wire.Dialect
+	client  wire.GUID
+	cipher  crypt.Cipher
+	signed  bool          // requests must be signed, or encrypted
+	encrypt bool          // requests must be encrypted
+	signer  *crypt.Signer // of its first channel; nil where there is no key
+	sealOut *crypt.Sealer // of responses; nil where there is no encryption
+	sealIn  *crypt.Sealer // of requests
+	since   time.Time
+
+	mu       sync.Mutex
+	channels map[*Conn]*channel
+	trees    map[uint32]*Tree
+	lastTree uint32
+	opens    map[uint64]*Open // by volatile ID
+	expires  time.Time        // zero: never
+	closed   bool
+}
+
+// channel is a session on one connection (MS-SMB2 3.3.1.14). It does not change.
+type channel struct {
+	session *Session
+	conn    *Conn
+	signer  *crypt.Signer // nil where there is no key
+}
+
+var errNoKeys = errors.New("smb: a session without keys cannot encrypt")
+
+// seal encrypts the response of n bytes that lies in buf at headroom.
+func (s *Session) seal(buf *slab.Buf, n int) error {
+	if s.sealOut == nil {
+		return errNoKeys
+	}
+	b := buf.Bytes()
+	return s.sealOut.Seal(b[headroom-crypt.TransformLen:headroom+n], s.id)
+}
+
+// unseal decrypts a message in place.
+func (s *Session) unseal(b []byte) ([]byte, error) {
+	if s.sealIn == nil {
+		return nil, errNoKeys
+	}
+	return s.sealIn.Open(b)
+}
+
+// expired tells whether the authentication is out of date (MS-SMB2 3.3.5.2.9).
+func (s *Session) expired() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.expires.IsZero() && time.Now().After(s.expires)
+}
+
+// tree finds a tree.
+func (s *Session) tree(id uint32) *Tree {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trees[id]
+}
+
+// open finds an open and takes a reference.
+func (s *Session) open(id wire.FileID) *Open {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.opens[id.Volatile]
+	if o == nil || o.id != id {
+		return nil
+	}
+	o.refs.Add(1)
+	return o
+}
+
+// unbind takes the channel on c from the session, which ends with its last.
+func (s *Session) unbind(c *Conn) {
+	s.mu.Lock()
+	delete(s.channels, c)
+	last := len(s.channels) == 0
+	s.mu.Unlock()
+	if last {
+		s.end(s.srv.ctx)
+	}
+}
+
+// end ends the session on all its connections (MS-SMB2 3.3.7.1, 3.3.5.6). It may be called again.
+func (s *Session) end(ctx context.Context) {
+	srv := s.srv
+	srv.mu.Lock()
+	delete(srv.sessions, s.id)
+	srv.mu.Unlock()
+	s.mu.Lock()
+	s.closed = true
+	channels, opens := s.channels, s.opens
+	s.channels, s.opens, s.trees = nil, nil, nil
+	s.mu.Unlock()
+	for c := range channels {
+		c.mu.Lock()
+		delete(c.channels, s.id)
+		c.mu.Unlock()
+	}
+	for _, o := range opens {
+		o.end(ctx)
+	}
+}
+
+// addTree connects a tree; nil if the session has ended, or has too many.
+func (s *Session) addTree(sh *Share) *Tree {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.trees) >= maxTrees {
+		return nil
+	}
+	for {
+		s.lastTree++
+		if id := s.lastTree; id != 0 && id != ^uint32(0) && s.trees[id] == nil {
+			t := &Tree{id: id, session: s, share: sh}
+			s.trees[id] = t
+			return t
+		}
+	}
+}
+
+// removeTree disconnects a tree and ends its opens (MS-SMB2 3.3.5.8).
+func (s *Session) removeTree(ctx context.Context, t *Tree) {
+	s.mu.Lock()
+	delete(s.trees, t.id)
+	var opens []*Open
+	for id, o := range s.opens {
+		if o.tree == t {
+			opens = append(opens, o)
+			delete(s.opens, id)
+		}
+	}
+	s.mu.Unlock()
+	for _, o := range opens {
+		o.end(ctx)
+	}
+}
+
+// publish gives a complete open its ID and makes it known; the caller keeps a
+// reference of its own. It fails if tree or session have ended meanwhile: then the open is the caller's to end.
+func (s *Session) publish(o *Open) wire.Status {
+	n := s.srv.lastFile.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return wire.StatusUserSessionDeleted
+	case s.trees[o.tree.id] != o.tree:
+		return wire.StatusNetworkNameDeleted
+	case len(s.opens) >= maxOpens:
+		return wire.StatusTooManyOpenedFiles
+	}
+	o.id = wire.FileID{Persistent: n, Volatile: n ^ s.id<<32}
+	o.refs.Add(1)
+	s.opens[o.id.Volatile] = o
+	return wire.StatusSuccess
+}
+
+// take removes an open from the session: who gets true ends it, once.
+func (s *Session) take(o *Open) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opens[o.id.Volatile] != o {
+		return false
+	}
+	delete(s.opens, o.id.Volatile)
+	return true
+}

@@ -1,0 +1,79 @@
+package smb
+
+import (
+	"net/netip"
+	"strings"
+	"sync/atomic"
+
+	"fileserver/vfs"
+)
+
+// Limits of a session.
+const (
+	maxTrees = 4096
+	maxOpens = 1 << 16
+)
+
+// Share is a share (MS-SMB2 3.3.1.6). It does not change once it has been given to [Server.SetShares].
+type Share struct {
+	Name     string
+	Comment  string
+	FS       vfs.FS // nil for IPC$, which the server makes itself
+	ReadOnly bool
+	Encrypt  bool           // requests must come encrypted
+	Allow    []netip.Prefix // client addresses admitted; nil: all
+	gone     atomic.Bool    // replaced, or removed
+}
+
+// admits tells whether clients at the address may connect.
+func (s *Share) admits(a netip.Addr) bool {
+	if s.Allow == nil || !a.IsValid() {
+		return true
+	}
+	a = a.Unmap()
+	for _, p := range s.Allow {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// Tree is a session's connection to a share (MS-SMB2 3.3.1.9). It does not change.
+type Tree struct {
+	id      uint32
+	session *Session
+	share   *Share
+}
+
+// ipc tells whether the tree is IPC$, which has named pipes and no files.
+func (t *Tree) ipc() bool { return t.share.FS == nil }
+
+// SetShares puts shares in force. Trees of shares that are not among them any more
+// have lost their share: requests to them fail with STATUS_NETWORK_NAME_DELETED. To keep a share, keep its *Share.
+func (s *Server) SetShares(shares []*Share) {
+	next := map[string]*Share{}
+	for _, sh := range shares {
+		next[strings.ToLower(sh.Name)] = sh
+	}
+	s.mu.Lock()
+	old := s.shares
+	next[ipcName] = s.ipc
+	s.shares = next
+	s.mu.Unlock()
+	for name, sh := range old {
+		if next[name] != sh {
+			sh.gone.Store(true)
+		}
+	}
+}
+
+// ipcName is the share of named pipes.
+const ipcName = "ipc$"
+
+// share finds a share by its name, in any case.
+func (s *Server) share(name string) *Share {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shares[strings.ToLower(name)]
+}
