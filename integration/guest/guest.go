@@ -15,7 +15,7 @@ import (
 
 // Config says what a guest is and what it runs.
 type Config struct {
-	CPUs   int               // 1 if zero
+	CPUs   int               // 1 if zero; older User Mode Linux has no more
 	MemMiB int               // 2048 if zero; taken from the machine only as far as it is used
 	Script string            // bash, run as root in /tmp
 	Args   []string          // of the script
