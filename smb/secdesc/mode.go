@@ -1,0 +1,129 @@
+package secdesc
+
+import "fileserver/smb/wire"
+
+// File is what POSIX says about who may use a file.
+type File struct {
+	UID, GID  uint32
+	Mode      uint32 // permission bits
+	Directory bool
+}
+
+// always is what everybody may do: with POSIX, who reaches a file may look at its attributes.
+const always = wire.ReadControl | wire.FileReadAttributes | wire.Synchronize
+
+// owning is what the owner may do, whatever the mode says.
+const owning = always | wire.WriteDAC | wire.WriteOwner | wire.FileWriteAttributes | wire.FileWriteEA | wire.Delete
+
+// rights is what three bits of a mode mean.
+func rights(bits uint32, directory bool) wire.AccessMask {
+	m := always
+	if bits&4 != 0 {
+		m |= wire.FileGenericRead
+	}
+	if bits&2 != 0 {
+		m |= wire.FileGenericWrite
+		if directory {
+			m |= wire.FileDeleteChild
+		}
+	}
+	if bits&1 != 0 {
+		m |= wire.FileGenericExecute
+	}
+	return m
+}
+
+// ownerRights is what the owner may do with the bits.
+func ownerRights(bits uint32, directory bool) wire.AccessMask {
+	m := rights(bits, directory) | owning
+	if bits == 7 {
+		m = wire.FileAllAccess
+	}
+	return m
+}
+
+// FromFile is the descriptor that says what owner, group and mode of f say. Where the owner may do less than
+// the group or the others, or the group less than the others, it takes entries that deny: these come right before the
+// entry that allows, because POSIX looks at one class only.
+func FromFile(f File) *Descriptor {
+	u, g, o := f.Mode>>6&7, f.Mode>>3&7, f.Mode&7
+	owner, group := UnixUser(f.UID), UnixGroup(f.GID)
+	a := &ACL{Revision: 2, Entries: make([]ACE, 0, 5)}
+	add := func(t ACEType, m wire.AccessMask, s SID) {
+		a.Entries = append(a.Entries, ACE{Type: t, Mask: m, SID: s})
+	}
+	if less := rights(g|o, f.Directory) &^ ownerRights(u, f.Directory); less != 0 {
+		add(AccessDenied, less, owner)
+	}
+	add(AccessAllowed, ownerRights(u, f.Directory), owner)
+	if less := rights(o, f.Directory) &^ rights(g, f.Directory); less != 0 {
+		add(AccessDenied, less, group)
+	}
+	add(AccessAllowed, rights(g, f.Directory), group)
+	add(AccessAllowed, rights(o, f.Directory), Everyone)
+	return &Descriptor{Control: SelfRelative | DACLPresent, Owner: owner, Group: group, DACL: a}
+}
+
+// ModeOf is the mode of a file of user uid and group gid that comes nearest to the list of d. exact
+// is false if the list says something about somebody else, which a mode cannot say. A mode that the list carries
+// (NFSMode) counts alone. Without a list everybody may do everything.
+func ModeOf(d *Descriptor, uid, gid uint32) (mode uint32, exact bool) {
+	if d.Control&DACLPresent == 0 || d.DACL == nil {
+		return 0777, true
+	}
+	exact = true
+	for i := range d.DACL.Entries {
+		e := &d.DACL.Entries[i]
+		if m, ok := e.SID.Mode(); ok {
+			return m, true
+		}
+		if e.Flags&InheritOnly != 0 || !e.decides() {
+			continue
+		}
+		if !everybody(e.SID) && !isUser(e.SID, uid) && !isGroup(e.SID, gid) && !powerful(e) {
+			exact = false
+		}
+	}
+	classes := []func(SID) bool{
+		func(s SID) bool { return isUser(s, uid) || everybody(s) },
+		func(s SID) bool { return isGroup(s, gid) || everybody(s) },
+		everybody,
+	}
+	for _, in := range classes {
+		mode = mode<<3 | bits(d.DACL.granted(in))
+	}
+	return mode, exact
+}
+
+// bits is what of a mode a mask allows.
+func bits(m wire.AccessMask) uint32 {
+	var b uint32
+	if m&wire.FileReadData != 0 {
+		b |= 4
+	}
+	if m&(wire.FileWriteData|wire.FileAppendData) == wire.FileWriteData|wire.FileAppendData {
+		b |= 2
+	}
+	if m&wire.FileExecute != 0 {
+		b |= 1
+	}
+	return b
+}
+
+func everybody(s SID) bool { return s == Everyone || s == AuthenticatedUsers || s == Users }
+
+func isUser(s SID, uid uint32) bool {
+	v, ok := s.UID()
+	return ok && v == uid || s == OwnerRights || s == CreatorOwner
+}
+
+func isGroup(s SID, gid uint32) bool {
+	v, ok := s.GID()
+	return ok && v == gid || s == CreatorGroup
+}
+
+// powerful tells whether the entry allows something to those who may do everything anyway.
+func powerful(e *ACE) bool {
+	uid, ok := e.SID.UID()
+	return e.Type == AccessAllowed && (e.SID == Administrators || e.SID == LocalSystem || ok && uid == 0)
+}
