@@ -12,8 +12,8 @@ import (
 // as the next header needs.
 const (
 	rxBuffer  = 256 << 10
-	directMin = 8 << 10 // payload missing that is worth an element of its own
-	largeFPDU = 8 << 10
+	largeFPDU = 24 << 10
+	directMin = 4 << 10 // what is missing of a large FPDU's payload and worth an element of its own
 	largeRun  = 8 // small FPDUs in a row after which reading is in bulk again
 	largeTail = 2 << 10
 	stashMax  = 4 << 10 // a part of an FPDU up to this is set aside while idle
@@ -81,7 +81,7 @@ func (x *receiver) step(fd uintptr) bool {
 func (x *receiver) fill(fd uintptr) bool {
 	iov, direct := x.iov[:0], 0
 	guard := x.s.dst.guard
-	if x.s.inSeg && x.s.left >= directMin && x.r == x.w && !x.s.crc {
+	if x.s.inSeg && x.s.ulpdu >= largeFPDU && x.s.left >= directMin && x.r == x.w && !x.s.crc {
 		if guard != nil && !guard.acquire() {
 			x.end = x.explain(ReasonSTag)
 			return false
@@ -95,7 +95,7 @@ func (x *receiver) fill(fd uintptr) bool {
 	}
 	tail := x.buf[x.w:]
 	if x.s.large > 0 && !x.s.crc {
-		tail = tail[:min(len(tail), largeTail)]
+		tail = tail[:min(len(tail), x.s.left-direct+largeTail)]
 	}
 	iov = append(iov, iovec(tail))
 	n, err := readv(fd, iov)

@@ -59,12 +59,15 @@ func (p *tcpPair) close() {
 	_ = p.s.Close()
 }
 
-// stream sends n blocks, and one byte back when they are in.
+// stream sends n blocks, and one byte back when they are in. Like WRITEs and READs
+// they come from, and go to, all of the memory in turn: a single block would stay
+// in the processor's cache.
 func (p *tcpPair) stream(n int, src, dst []byte) error {
 	done := make(chan error, 1)
 	go func() {
-		for range n {
-			if _, err := io.ReadFull(p.s, dst[:block]); err != nil {
+		for i := range n {
+			off := i % blocks * block
+			if _, err := io.ReadFull(p.s, dst[off:off+block]); err != nil {
 				done <- err
 				return
 			}
