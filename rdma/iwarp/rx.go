@@ -14,7 +14,7 @@ const (
 	rxBuffer  = 256 << 10
 	largeFPDU = 24 << 10
 	directMin = 4 << 10 // what is missing of a large FPDU's payload and worth an element of its own
-	largeRun  = 8 // small FPDUs in a row after which reading is in bulk again
+	largeRun  = 8       // small FPDUs in a row after which reading is in bulk again
 	largeTail = 2 << 10
 	stashMax  = 4 << 10 // a part of an FPDU up to this is set aside while idle
 )
