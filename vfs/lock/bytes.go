@@ -17,9 +17,10 @@ func (m *Manager) Lock(k FileKey, o Owner, r Range, exclusive bool) *Conflict {
 	if c := f.conflict(&o, first, last, exclusive); c != nil {
 		return c.conflict()
 	}
-	held := f.holds(&o)
+	held, before := f.holds(&o), f.locks.n
 	cut := f.cut(&o, first, last)
 	f.add(&o, first, last, exclusive)
+	m.counted(&k, f.locks.n-before)
 	if !held {
 		m.owners.add(&o, &k)
 	}
@@ -29,15 +30,26 @@ func (m *Manager) Lock(k FileKey, o Owner, r Range, exclusive bool) *Conflict {
 	return nil
 }
 
-// Test returns the lock that Lock would, without locking anything.
+// counted notes that the file has n locks more.
+func (m *Manager) counted(k *FileKey, n int) {
+	if n != 0 {
+		m.ranges[m.hash(k)%denyBuckets].Add(int32(n))
+	}
+}
+
+// Test returns the lock that Lock would, without locking anything. Where the file has no locks it takes neither lock nor memory.
 func (m *Manager) Test(k FileKey, o Owner, r Range, exclusive bool) *Conflict {
-	if r.Len == 0 {
+	if r.Len == 0 || m.ranges[m.hash(&k)%denyBuckets].Load() == 0 {
 		return nil
 	}
-	s := m.lock(&k)
+	return m.test(&k, &o, r, exclusive)
+}
+
+func (m *Manager) test(k *FileKey, o *Owner, r Range, exclusive bool) *Conflict {
+	s := m.lock(k)
 	defer s.mu.Unlock()
-	if f := s.files[k]; f != nil {
-		if c := f.conflict(&o, r.Off, r.last(), exclusive); c != nil {
+	if f := s.files[*k]; f != nil {
+		if c := f.conflict(o, r.Off, r.last(), exclusive); c != nil {
 			return c.conflict()
 		}
 	}
@@ -56,9 +68,14 @@ func (m *Manager) unlock(k *FileKey, o *Owner, r Range) []func() {
 	s := m.lock(k)
 	defer s.mu.Unlock()
 	f := s.files[*k]
-	if f == nil || !f.cut(o, r.Off, r.last()) {
+	if f == nil {
 		return nil
 	}
+	before := f.locks.n
+	if !f.cut(o, r.Off, r.last()) {
+		return nil
+	}
+	m.counted(k, f.locks.n-before)
 	if !f.holds(o) {
 		m.owners.remove(o, k)
 	}

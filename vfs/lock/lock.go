@@ -32,8 +32,9 @@ type Manager struct {
 	shards [shardCount]shard
 	// deny counts the opens that deny something, by hash of the file: most I/O finds 0 and is done.
 	deny [denyBuckets]atomic.Int32
-	// cached counts the caches, likewise.
+	// cached counts the caches, likewise, and ranges the byte-range locks.
 	cached [denyBuckets]atomic.Int32
+	ranges [denyBuckets]atomic.Int32
 	owners owners
 	waits  waits
 }
