@@ -2,7 +2,7 @@
 // ratios. Both sides of each ratio are measured in the same run, in turn: machines
 // are noisy, so a ratio says something and seconds do not.
 //
-//	go run ./integration/bench [-rounds N] [-quick] [-dir DIR]
+//	go run ./integration/bench [-rounds N] [-quick] [-dir DIR] [-only provider|nfs] [-profile FILE]
 package main
 
 import (
@@ -32,31 +32,43 @@ func main() {
 	rounds := flag.Int("rounds", 5, "measurements of each kind; the medians are printed")
 	quick := flag.Bool("quick", false, "measure a tenth, to see that it works")
 	dir := flag.String("dir", "/dev/shm", "where the share lies: memory, so that no disk is measured")
+	only := flag.String("only", "", "measure just the provider, or just nfs")
+	profile := flag.String("profile", "", "write a CPU profile of the server during the NFS measurements")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *rounds, *quick, *dir); err != nil {
+	if err := run(ctx, *rounds, *quick, *dir, *only, *profile); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, rounds int, quick bool, dir string) error {
+func run(ctx context.Context, rounds int, quick bool, dir, only, profile string) error {
 	scale := 10
 	if quick {
 		scale, rounds = 1, min(rounds, 3)
 	}
 	var rows []row
-	provider, err := providerRows(ctx, rounds, scale)
-	if err != nil {
-		return fmt.Errorf("iwarp provider: %w", err)
+	if only != "nfs" {
+		provider, err := providerRows(ctx, rounds, scale)
+		if err != nil {
+			return fmt.Errorf("iwarp provider: %w", err)
+		}
+		rows = append(rows, provider...)
 	}
-	rows = append(rows, provider...)
+	if only == "provider" {
+		print(rows)
+		return nil
+	}
 	r, err := newRig(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer r.close()
+	if profile != "" {
+		stop := r.profile(ctx, profile)
+		defer stop()
+	}
 	served, err := r.rows(ctx, rounds, scale)
 	if err != nil {
 		return fmt.Errorf("NFS: %w", err)

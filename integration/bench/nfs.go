@@ -37,10 +37,16 @@ type figures struct {
 
 // run makes n READs with all readers.
 func (r *rig) run(ctx context.Context, rs []reader, size uint32, n int) (f figures, err error) {
+	// To look allocates, too: how much, the second look tells.
+	first, err := r.metric("go_memstats_mallocs_total")
+	if err != nil {
+		return f, err
+	}
 	mallocs, err := r.metric("go_memstats_mallocs_total")
 	if err != nil {
 		return f, err
 	}
+	look := mallocs - first
 	cpu, err := r.cpu()
 	if err != nil {
 		return f, err
@@ -72,7 +78,7 @@ func (r *rig) run(ctx context.Context, rs []reader, size uint32, n int) (f figur
 	}
 	return figures{
 		rate: float64(n) / took.Seconds(), cpu: float64((cpu2 - cpu).Microseconds()) / float64(n),
-		mallocs: (mallocs2 - mallocs) / float64(n),
+		mallocs: max(0, mallocs2-mallocs-look) / float64(n),
 	}, nil
 }
 
@@ -124,8 +130,8 @@ func (r *rig) rows(ctx context.Context, rounds, scale int) ([]row, error) {
 			rd.close()
 		}
 		rows = append(rows, compare(l.what, "op/s", rate[0], rate[1]), compare(l.what+", server's CPU", "us/op", cpu[0], cpu[1]))
-		// The scrapes themselves allocate, some thousands for thousands of READs.
-		rows = append(rows, row{what: l.what + ", server's allocations", unit: "/op", ours: median(mallocs), aim: "0", met: median(mallocs) < 1})
+		// What the runtime does beside the READs (timers, the collector) shows as hundredths.
+		rows = append(rows, row{what: l.what + ", server's allocations", unit: "/op", ours: median(mallocs), aim: "0", met: median(mallocs) < 0.5})
 	}
 	return rows, nil
 }

@@ -91,7 +91,7 @@ shares:
     path: %s
     nfs: {squash: none}
 nfs: {port: %d, rdma_port: %d}
-metrics: {listen: "127.0.0.1:%d"}
+metrics: {listen: "127.0.0.1:%d", pprof: true}
 log: {level: warn}
 `, filepath.Join(r.work, "state"), share, ports[0], ports[1], ports[2])
 	file := filepath.Join(r.work, "config.yaml")
@@ -177,6 +177,38 @@ func (r *rig) metric(name string) (float64, error) {
 		return 0, fmt.Errorf("the server has no metric %s", name)
 	}
 	return sum, nil
+}
+
+// profile writes a CPU profile of the server from now until stop, or a minute.
+func (r *rig) profile(ctx context.Context, file string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		url := strings.TrimSuffix(r.metrics, "/metrics") + "/debug/pprof/profile?seconds=20"
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err == nil {
+			var resp *http.Response
+			if resp, err = http.DefaultClient.Do(req); err == nil {
+				defer resp.Body.Close()
+				var b []byte
+				if b, err = io.ReadAll(resp.Body); err == nil {
+					err = os.WriteFile(file, b, 0o644)
+				}
+			}
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench: no profile:", err)
+		}
+	}()
+	return func() {
+		select {
+		case <-done:
+		case <-time.After(25 * time.Second):
+		}
+		cancel()
+		<-done
+	}
 }
 
 // cpu is the processor time the server has used.
