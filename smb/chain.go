@@ -128,6 +128,7 @@ func (ch *chain) finish(r *request, st wire.Status) error {
 	}
 	r.rsp = nil
 	if r.sealed != nil {
+		rep.sign() // it is alone in its message: that is what goes out
 		r.sealed(rep.bytes())
 	}
 	ch.replies = append(ch.replies, rep)
@@ -138,6 +139,18 @@ func (ch *chain) finish(r *request, st wire.Status) error {
 func (p *reply) bytes() []byte {
 	b := p.buf.Bytes()
 	return b[headroom : headroom+p.n]
+}
+
+// sign signs the response, once.
+func (p *reply) sign() {
+	if p.signer == nil {
+		return
+	}
+	msg := p.bytes()
+	f := le.Uint32(msg[flagsOffset:])
+	le.PutUint32(msg[flagsOffset:], f|uint32(wire.FlagSigned))
+	p.signer.Sign(msg)
+	p.signer = nil
 }
 
 // flush sends the responses finished so far as one message (MS-SMB2 3.3.4.1.3).
@@ -156,12 +169,7 @@ func (ch *chain) flush() {
 			}
 			le.PutUint32(m[headroom+nextOffset:], uint32(p.n))
 		}
-		if p.signer != nil {
-			msg := p.bytes()
-			f := le.Uint32(msg[flagsOffset:])
-			le.PutUint32(msg[flagsOffset:], f|uint32(wire.FlagSigned))
-			p.signer.Sign(msg)
-		}
+		p.sign()
 	}
 	if ch.sealed != nil {
 		ch.encrypt()

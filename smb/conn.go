@@ -41,7 +41,8 @@ type Conn struct {
 	preauth       crypt.Preauth       // of the negotiation
 	authenticated bool                // somebody has been, once
 	closed        bool
-	busy          int // chains, and one until Closed has been handled
+	stopping      bool // what is asked from now on is not answered
+	busy          int  // chains, and one until Closed has been handled
 	timer         *time.Timer
 }
 
@@ -140,6 +141,33 @@ func (c *Conn) Closed(err error) {
 	c.srv.workers.Submit((*connEnd)(c)) // ending sessions closes files
 }
 
+// stop ends the connection when all that it has asked for is answered; what waits does not any longer.
+func (c *Conn) stop() {
+	c.mu.Lock()
+	c.stopping = true
+	cancels := c.cancels()
+	drained := c.busy == 1 && !c.closed
+	c.mu.Unlock()
+	for _, cancel := range cancels {
+		cancel(wire.StatusCancelled)
+	}
+	if drained {
+		c.t.Disconnect(errShutdown, true)
+	}
+}
+
+// cancels makes all outstanding requests cancelled ones, and returns what ends their waits. Called with mu held.
+func (c *Conn) cancels() (list []func(wire.Status)) {
+	for r := c.first; r != nil; r = r.next {
+		r.cancelled = true
+		if r.cancel != nil {
+			list = append(list, r.cancel)
+			r.cancel = nil
+		}
+	}
+	return list
+}
+
 // connEnd is the end of a connection, as a workers.Task.
 type connEnd Conn
 
@@ -147,14 +175,7 @@ type connEnd Conn
 func (e *connEnd) Run() {
 	c := (*Conn)(e)
 	c.mu.Lock()
-	var cancels []func(wire.Status)
-	for r := c.first; r != nil; r = r.next {
-		r.cancelled = true
-		if r.cancel != nil {
-			cancels = append(cancels, r.cancel)
-			r.cancel = nil
-		}
-	}
+	cancels := c.cancels()
 	channels := c.channels
 	c.channels, c.setups = map[uint64]*channel{}, map[uint64]*setup{}
 	c.mu.Unlock()
@@ -171,8 +192,11 @@ func (e *connEnd) Run() {
 func (c *Conn) done() {
 	c.mu.Lock()
 	c.busy--
-	last := c.busy == 0
+	last, drained := c.busy == 0, c.stopping && c.busy == 1 && !c.closed
 	c.mu.Unlock()
+	if drained {
+		c.t.Disconnect(errShutdown, true)
+	}
 	if !last {
 		return
 	}

@@ -93,17 +93,15 @@ func (r *request) resolve(row *command) wire.Status {
 	if (row.session || row.tree) && r.session.expired() {
 		return wire.StatusNetworkSessionExpired
 	}
+	if !r.related() {
+		ch.tree = r.session.tree(r.hdr.TreeID)
+	}
 	if !row.tree {
 		return wire.StatusSuccess
 	}
-	if r.related() {
-		r.tree = ch.tree
-		if r.tree == nil {
-			return wire.StatusInvalidParameter
-		}
-	} else {
-		r.tree = r.session.tree(r.hdr.TreeID)
-		ch.tree = r.tree
+	r.tree = ch.tree
+	if r.tree == nil && r.related() {
+		return wire.StatusInvalidParameter
 	}
 	if r.tree == nil || r.tree.share.gone.Load() {
 		return wire.StatusNetworkNameDeleted

@@ -7,6 +7,7 @@ import (
 
 	"fileserver/internal/users"
 	"fileserver/smb/crypt"
+	"fileserver/smb/transport"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
 )
@@ -115,7 +116,7 @@ func (c *Conn) attach(ch *channel) wire.Status {
 	c.channels[s.id] = ch
 	if !c.authenticated {
 		c.authenticated = true
-		if l, ok := c.t.(interface{ Authenticated() }); ok {
+		if l, ok := c.t.(transport.Authenticator); ok {
 			l.Authenticated()
 		}
 	}

@@ -95,6 +95,9 @@ func (ch *chain) parse(b []byte) error {
 	c := ch.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.stopping {
+		return nil // and nobody answers
+	}
 	if n > c.window.held+1 { // a CANCEL needs no credit
 		return errSequence
 	}
@@ -137,7 +140,7 @@ func (c *Conn) begin(r *request, inMessage int) error {
 			return errOrder
 		}
 		c.negotiating, c.again = true, false
-	case c.neg.Load() == nil:
+	case c.neg.Load() == nil, h.Command == wire.CmdSessionSetup && inMessage > 1:
 		return errOrder
 	}
 	charge := 1

@@ -163,7 +163,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	for _, c := range conns {
-		c.t.Disconnect(errShutdown, true)
+		c.stop()
 	}
 	done := make(chan struct{})
 	go func() {

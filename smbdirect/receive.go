@@ -8,6 +8,9 @@ import (
 	"fileserver/rdma"
 )
 
+// tailroom is the room behind a message in its buffer, for a cipher's tag ([transport.Handler]).
+const tailroom = 16
+
 // Received implements [rdma.EndpointHandler].
 func (c *Conn) Received(buf *slab.Buf, _ uint32, _ bool) {
 	c.mu.Lock()
@@ -79,10 +82,11 @@ func (c *Conn) accept(buf *slab.Buf) bool {
 	}
 	if f.total > 0 {
 		var ok bool
-		if c.assembly, ok = c.pool.TryGet(f.total); !ok {
+		if c.assembly, ok = c.pool.TryGet(f.total + tailroom); !ok {
 			go c.await(buf, f)
 			return true
 		}
+		c.assembly.SetLen(f.total)
 		c.got = 0
 	}
 	c.take(buf, f)
@@ -113,7 +117,7 @@ func (c *Conn) take(buf *slab.Buf, f fragment) {
 // await waits for the memory that a message needs, then goes on with it and
 // with what has arrived since. Meanwhile the peer is granted nothing.
 func (c *Conn) await(buf *slab.Buf, f fragment) {
-	b, err := c.pool.Get(c.ctx, f.total)
+	b, err := c.pool.Get(c.ctx, f.total+tailroom)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -124,6 +128,7 @@ func (c *Conn) await(buf *slab.Buf, f fragment) {
 		buf.Release()
 		b.Release()
 	default:
+		b.SetLen(f.total)
 		c.assembly, c.got = b, 0
 		c.take(buf, f)
 	}

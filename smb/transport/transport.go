@@ -86,6 +86,10 @@ type Conn interface {
 	Placer() Placer
 }
 
+// Authenticator is implemented by a Conn that has narrower limits until somebody is
+// authenticated: the handler says so when that is the case. It may be called more than once.
+type Authenticator interface{ Authenticated() }
+
 // Placer reads the peer's memory. Writing is part of a message ([Outgoing].Place).
 type Placer interface {
 	// Read pulls the descriptors' bytes, one after the other, into buf from
@@ -100,7 +104,8 @@ type Completion interface{ Completed(err error) }
 
 // Handler is the protocol's side of a connection. Its methods are called one at a time.
 type Handler interface {
-	// Message hands over a message. The handler owns buf. It must not block: the
+	// Message hands over a message. The handler owns buf, which has room for 16 bytes
+	// behind the message, so that it can be decrypted in place. It must not block: the
 	// connection's progress waits for it.
 	Message(buf *slab.Buf)
 	// Closed is called once, last.

@@ -1,0 +1,267 @@
+package tcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"fileserver/internal/slab"
+	"fileserver/smb/transport"
+)
+
+const (
+	// tailroom is the room behind a message in its buffer, for a cipher's tag.
+	tailroom   = 16
+	markLen    = 4
+	readBuffer = 4 << 10
+	// lingerTime is how long a connection that the server ends waits for the client to end it too: closed with
+	// input unread it would be reset, and responses under way would be lost.
+	lingerTime = 500 * time.Millisecond
+	// slowest is the rate, bytes per second, at which a message must come in.
+	slowest = 64 << 10
+)
+
+var (
+	errMark    = errors.New("smb/tcp: not a session message")
+	errTooLong = errors.New("smb/tcp: message too long")
+)
+
+// conn is a connection. It implements [transport.Conn].
+//
+// Lock order: Server.mu, then mu. Neither is held while reading or writing.
+type conn struct {
+	srv     *Server
+	nc      net.Conn
+	raw     syscall.RawConn // nil: writes always wait
+	info    transport.Info
+	ctx     context.Context // ends with the connection
+	cancel  context.CancelFunc
+	handler transport.Handler
+	late    atomic.Bool // somebody is authenticated
+
+	in         []byte // read ahead
+	from, till int
+
+	mu       sync.Mutex
+	err      error // why the connection is ending
+	draining bool
+	queue    queue
+	writing  bool          // somebody writes
+	idle     chan struct{} // closed when nobody writes any more, and the connection has ended; nil: nobody waits for that
+	try      attempt       // of who writes
+}
+
+func newConn(s *Server, ctx context.Context, nc net.Conn) *conn {
+	c := &conn{srv: s, nc: nc, in: make([]byte, readBuffer)}
+	c.ctx, c.cancel = context.WithCancel(ctx)
+	c.info = transport.Info{
+		ID: s.cfg.NextID(), Transport: "tcp", RemoteAddr: addrPort(nc.RemoteAddr()), LocalAddr: addrPort(nc.LocalAddr()),
+		MaxMessage: s.cfg.MaxMessage,
+	}
+	if sc, ok := nc.(syscall.Conn); ok {
+		if raw, err := sc.SyscallConn(); err == nil {
+			c.raw = raw
+			c.try.run = c.try.write
+		}
+	}
+	return c
+}
+
+// addrPort is the zero AddrPort for what is not an IP address (net.Pipe).
+func addrPort(a net.Addr) netip.AddrPort {
+	if t, ok := a.(*net.TCPAddr); ok {
+		ap := t.AddrPort()
+		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	}
+	if a == nil {
+		return netip.AddrPort{}
+	}
+	ap, _ := netip.ParseAddrPort(a.String())
+	return ap
+}
+
+// Info implements [transport.Conn].
+func (c *conn) Info() *transport.Info { return &c.info }
+
+// Placer implements [transport.Conn]: there is no RDMA.
+func (c *conn) Placer() transport.Placer { return nil }
+
+// Authenticated lets messages be as long as configured. The server calls it when a session is there.
+func (c *conn) Authenticated() {
+	if !c.late.Swap(true) {
+		c.srv.grown(c)
+	}
+}
+
+func (c *conn) isEarly() bool { return !c.late.Load() }
+
+// serve reads until there is nothing more to be read.
+func (c *conn) serve() error {
+	defer c.cancel()
+	stop := context.AfterFunc(c.ctx, func() { c.Disconnect(context.Cause(c.ctx), false) })
+	defer stop()
+	c.handler = c.srv.cfg.Handler(c)
+	err := c.read()
+	if err == io.EOF {
+		err = nil
+	}
+	c.Disconnect(err, false)
+	c.mu.Lock()
+	if err = c.err; err == errEnded || c.draining {
+		err = nil
+	}
+	var wait chan struct{}
+	if c.writing {
+		wait = make(chan struct{})
+		c.idle = wait
+	}
+	c.mu.Unlock()
+	if wait != nil {
+		<-wait
+	}
+	c.mu.Lock()
+	c.queue.clear()
+	c.mu.Unlock()
+	c.handler.Closed(err)
+	return err
+}
+
+// read hands messages to the handler until the stream ends.
+func (c *conn) read() error {
+	for {
+		n, err := c.mark()
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			continue // a keep-alive
+		}
+		buf, err := c.message(n)
+		if err != nil {
+			return err
+		}
+		c.srv.in.Add(uint64(n + markLen))
+		c.mu.Lock()
+		over := c.draining || c.err != nil
+		c.mu.Unlock()
+		if over {
+			buf.Release()
+			continue
+		}
+		c.handler.Message(buf)
+	}
+}
+
+// Types of session packets (RFC 1002 4.3.1).
+const (
+	sessionMessage   = 0x00
+	sessionKeepAlive = 0x85
+)
+
+// mark reads the length of the next message; 0 of what is none.
+func (c *conn) mark() (int, error) {
+	for c.till-c.from < markLen {
+		if err := c.fill(); err != nil {
+			if err == io.EOF && c.till > c.from {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, err
+		}
+	}
+	b := c.in[c.from:]
+	n := int(b[1])<<16 | int(b[2])<<8 | int(b[3])
+	limit := c.srv.cfg.MaxMessage
+	if c.isEarly() {
+		limit = min(limit, EarlyMessage)
+	}
+	switch {
+	case b[0] == sessionKeepAlive && n == 0:
+	case b[0] != sessionMessage:
+		return 0, fmt.Errorf("%w: type %#02x", errMark, b[0])
+	case n > limit:
+		return 0, fmt.Errorf("%w: %d bytes of at most %d", errTooLong, n, limit)
+	}
+	c.from += markLen
+	return n, nil
+}
+
+// fill reads ahead.
+func (c *conn) fill() error {
+	if c.from == c.till {
+		c.from, c.till = 0, 0
+	} else if c.from > 0 {
+		c.till = copy(c.in, c.in[c.from:c.till])
+		c.from = 0
+	}
+	n, err := c.nc.Read(c.in[c.till:])
+	c.till += n
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// message reads a message of n bytes. Before somebody is authenticated memory is taken as the bytes come.
+func (c *conn) message(n int) (*slab.Buf, error) {
+	size := n
+	if c.isEarly() {
+		size = min(n, 2<<10-tailroom)
+	}
+	buf, err := c.srv.cfg.Buffers.Get(c.ctx, size+tailroom)
+	if err != nil {
+		return nil, err
+	}
+	buf.SetLen(size)
+	got := copy(buf.Bytes(), c.in[c.from:min(c.till, c.from+n)])
+	c.from += got
+	if got == n {
+		return buf, nil
+	}
+	c.readBy(time.Now().Add(c.srv.cfg.ReadTimeout + time.Duration(n)*time.Second/slowest))
+	for got < n {
+		if got == size {
+			if buf, size, err = c.grow(buf, got, n); err != nil {
+				return nil, err
+			}
+		}
+		k, err := c.nc.Read(buf.Bytes()[got:])
+		if got += k; k == 0 && err != nil {
+			buf.Release()
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+	}
+	c.readBy(time.Time{})
+	return buf, nil
+}
+
+// readBy sets the time by which the next bytes are due, unless the connection is ending, which has set its own.
+func (c *conn) readBy(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.draining && c.err == nil {
+		c.nc.SetReadDeadline(t) // if that fails, so does the next Read
+	}
+}
+
+// grow moves the got bytes of a message of n to a larger buffer.
+func (c *conn) grow(old *slab.Buf, got, n int) (*slab.Buf, int, error) {
+	defer old.Release()
+	size := min(n, 4*got)
+	buf, err := c.srv.cfg.Buffers.Get(c.ctx, size+tailroom)
+	if err != nil {
+		return nil, 0, err
+	}
+	buf.SetLen(size)
+	copy(buf.Bytes(), old.Bytes()[:got])
+	return buf, size, nil
+}
