@@ -28,6 +28,7 @@ type chain struct {
 	fileStatus wire.Status // why there is no fileID
 
 	replies []reply // finished and not sent yet
+	opened  []*Open // that the client will know of with them, and are to be announced then
 	out     transport.Outgoing
 }
 
@@ -184,6 +185,11 @@ func (ch *chain) flush() {
 		ch.conn.send(&ch.out)
 	}
 	ch.clearOut()
+	for _, o := range ch.opened {
+		o.announce()
+	}
+	clear(ch.opened)
+	ch.opened = ch.opened[:0]
 }
 
 func (ch *chain) clearOut() {
@@ -255,7 +261,8 @@ func (ch *chain) end() {
 	if cap(reqs) > keptRequests {
 		reqs = nil
 	}
-	*ch = chain{reqs: reqs, replies: ch.replies[:0], out: ch.out}
+	clear(ch.opened)
+	*ch = chain{reqs: reqs, replies: ch.replies[:0], opened: ch.opened[:0], out: ch.out}
 	c.srv.chains.Put(ch)
 	c.done()
 }

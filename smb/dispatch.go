@@ -23,8 +23,8 @@ var commands = [wire.Commands]command{
 	wire.CmdLogoff:         {run: opLogoff, session: true},
 	wire.CmdTreeConnect:    {run: opTreeConnect, session: true},
 	wire.CmdTreeDisconnect: {run: opTreeDisconnect, tree: true},
-	wire.CmdCreate:         {run: opUnsupported, tree: true},
-	wire.CmdClose:          {run: opUnsupported, tree: true},
+	wire.CmdCreate:         {run: opCreate, tree: true},
+	wire.CmdClose:          {run: opClose, tree: true},
 	wire.CmdFlush:          {run: opUnsupported, tree: true},
 	wire.CmdRead:           {run: opUnsupported, tree: true, ownRoom: true},
 	wire.CmdWrite:          {run: opUnsupported, tree: true},
@@ -36,7 +36,7 @@ var commands = [wire.Commands]command{
 	wire.CmdChangeNotify:   {run: opUnsupported, tree: true},
 	wire.CmdQueryInfo:      {run: opUnsupported, tree: true, ownRoom: true},
 	wire.CmdSetInfo:        {run: opUnsupported, tree: true},
-	wire.CmdOplockBreak:    {run: opUnsupported, tree: true},
+	wire.CmdOplockBreak:    {run: opOplockBreak, tree: true},
 }
 
 // opUnsupported is the answer of commands that the server does not have.

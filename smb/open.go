@@ -26,17 +26,22 @@ type Open struct {
 	granted wire.AccessMask    // generic rights mapped
 	options wire.CreateOptions // as requested
 	key     lock.FileKey
-	refs    atomic.Int32
+	conn    *Conn      // it was made on
+	link    *link      // its name, which is shared by all opens of it
+	serial  uint64     // tells opens apart
+	claim   *lock.Open // share modes; nil where there are none
+	// deleteOnClose: FILE_DELETE_ON_CLOSE was asked for.
+	deleteOnClose bool
+	refs          atomic.Int32
 
-	mu    sync.Mutex
-	name  string     // in the share, elements separated by "/", "" for its root; as it is in the file system
-	claim *lock.Open // share modes; nil where there are none
+	mu     sync.Mutex
+	oplock oplock
 }
 
-// newOpen makes an open with one reference, the caller's.
-func newOpen(t *Tree, n vfs.Node) *Open {
-	o := &Open{session: t.session, tree: t, node: n, dir: n.Kind() == vfs.KindDirectory}
-	o.key = lock.FileKey{FS: t.share.FS.Caps().FSID, H: n.Handle()}
+// newOpen makes an open with one reference, the caller's. Whatever becomes of it, it is ended.
+func newOpen(c *Conn, t *Tree, n vfs.Node, k *link) *Open {
+	o := &Open{session: t.session, tree: t, node: n, dir: n.Kind() == vfs.KindDirectory, conn: c, link: k, key: k.key}
+	o.serial = c.srv.lastOpen.Add(1)
 	o.refs.Store(1)
 	return o
 }
@@ -44,13 +49,17 @@ func newOpen(t *Tree, n vfs.Node) *Open {
 // end gives up what the open claims. It is called once, with the open out of its session, by CLOSE, or because tree,
 // session or connection have ended; it gives back the session's reference.
 func (o *Open) end(ctx context.Context) {
-	o.mu.Lock()
-	claim := o.claim
-	o.claim = nil
-	o.mu.Unlock()
-	if claim != nil {
-		claim.Close()
+	var del *vfs.Cred
+	if o.deleteOnClose {
+		del = &o.session.user.Cred
 	}
+	if err := o.session.srv.links.leave(ctx, o.link, del); err != nil {
+		o.session.srv.cfg.Logger.Info("smb: not deleted on close", "share", o.tree.share.Name, "path", o.link.path, "err", err)
+	}
+	if o.claim != nil {
+		o.claim.Close()
+	}
+	o.endOplock()
 	o.release()
 }
 

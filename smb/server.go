@@ -85,6 +85,8 @@ type Server struct {
 	wg       sync.WaitGroup // of connections
 	started  time.Time
 	lastFile atomic.Uint64 // IDs of opens
+	lastOpen atomic.Uint64
+	links    links
 	logins   throttle
 	target   ntlm.Target
 

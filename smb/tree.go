@@ -3,8 +3,10 @@ package smb
 import (
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 
+	"fileserver/smb/namespace"
 	"fileserver/vfs"
 )
 
@@ -22,7 +24,18 @@ type Share struct {
 	ReadOnly bool
 	Encrypt  bool           // requests must come encrypted
 	Allow    []netip.Prefix // client addresses admitted; nil: all
-	gone     atomic.Bool    // replaced, or removed
+	// CaseSensitive: names are found in their own case only.
+	CaseSensitive bool
+	// HideDotFiles: names that begin with a dot have the hidden attribute.
+	HideDotFiles bool
+	// NoOplocks: nobody may cache, because files change without this server knowing.
+	NoOplocks bool
+	// FileMode and DirMode are the modes of what is created; 0: 0644 and 0755.
+	FileMode, DirMode uint32
+
+	gone atomic.Bool // replaced, or removed
+	once sync.Once
+	tree *namespace.View
 }
 
 // admits tells whether clients at the address may connect.

@@ -9,6 +9,7 @@ type Status uint32
 const (
 	StatusSuccess                Status = 0x00000000
 	StatusPending                Status = 0x00000103
+	StatusNoneMapped             Status = 0xC0000073
 	StatusNotifyCleanup          Status = 0x0000010B
 	StatusNotifyEnumDir          Status = 0x0000010C
 	StatusBufferOverflow         Status = 0x80000005

@@ -1,0 +1,132 @@
+package smb
+
+import (
+	"context"
+	"errors"
+
+	"fileserver/smb/namespace"
+	"fileserver/smb/secdesc"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+)
+
+// make creates a file or directory where there is nothing (MS-FSA 2.1.5.1.1). again asks for another try.
+func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Status, again bool) {
+	isDir := c.q.Options&wire.FileDirectoryFile != 0
+	deletes := c.q.Options&wire.FileDeleteOnClose != 0
+	switch {
+	case !c.does(mayCreate):
+		return wire.StatusObjectNameNotFound, false
+	case c.share.readOnly():
+		return wire.StatusAccessDenied, false
+	case deletes && c.q.FileAttributes&wire.FileAttributeReadonly != 0:
+		return wire.StatusCannotDelete, false
+	case c.r.conn.srv.links.dying(c.share.key(obj.Dir)):
+		return wire.StatusDeletePending, false
+	}
+	if st := c.fits(ctx); st != wire.StatusSuccess {
+		return st, false
+	}
+	set := vfs.SetAttr{Mask: vfs.AttrMode, Mode: c.mode(isDir)}
+	var n vfs.Node
+	var err error
+	if isDir {
+		n, err = obj.Dir.Mkdir(ctx, c.cred, obj.Name, &set)
+	} else {
+		n, _, err = obj.Dir.Create(ctx, c.cred, obj.Name, true, &set)
+	}
+	if err != nil {
+		if vfs.StatusOf(err) == vfs.ErrExist {
+			return wire.StatusObjectNameCollision, true // somebody was faster
+		}
+		return statusOf(err), false
+	}
+	c.share.view().Added(ctx, obj.Dir, obj.Name)
+	obj.Node, obj.Entry = n, n.Handle()
+	k, st := c.link(obj)
+	if st != wire.StatusSuccess {
+		return st, false
+	}
+	o := newOpen(c.r.conn, c.r.tree, n, k)
+	obj.Node = nil
+	o.options = c.q.Options
+	o.deleteOnClose = deletes
+	if st = c.furnish(ctx, o); st != wire.StatusSuccess {
+		o.deleteOnClose = true // undo it
+		o.end(ctx)
+		return st, false
+	}
+	c.action = wire.FileCreated
+	return c.finish(ctx, o, wire.FileAllAccess), false
+}
+
+// furnish gives a new object what the request says, and its creator what it asks for.
+func (c *create) furnish(ctx context.Context, o *Open) wire.Status {
+	o.granted = c.desired &^ wire.MaximumAllowed
+	if c.desired&wire.MaximumAllowed != 0 {
+		o.granted |= wire.FileAllAccess
+	}
+	access, deny := claims(o.granted, c.q.ShareAccess)
+	claim, err := c.r.conn.srv.cfg.Locks.Open(o.key, access, deny)
+	if err != nil {
+		return statusOf(err)
+	}
+	o.claim = claim
+	if !o.dir {
+		// Whoever creates a file has it open as asked, whatever its mode says.
+		if err := o.openData(ctx, c.cred, vfs.AccessOwnerOverride); err != nil {
+			return statusOf(err)
+		}
+	}
+	if st := c.secure(ctx, o); st != wire.StatusSuccess {
+		return st
+	}
+	a := c.q.FileAttributes & wire.FileAttributesSettable
+	if !o.dir {
+		a |= wire.FileAttributeArchive
+	}
+	if a&^wire.FileAttributeArchive != 0 {
+		m := namespace.Meta{Known: true, Attributes: a}
+		if err := namespace.StoreMeta(ctx, o.node, &m); err != nil && !errors.Is(err, vfs.ErrUnsupported) {
+			return statusOf(err)
+		}
+	}
+	return c.applyEAs(ctx, o)
+}
+
+// mode is the new object's mode.
+func (c *create) mode(isDir bool) uint32 {
+	if c.ctxs.posix {
+		return c.ctxs.mode & 0o7777
+	}
+	return c.share.mode(isDir)
+}
+
+// secure applies what a mode can say of the security descriptor that came with the request (MS-SMB2 3.3.5.9.2).
+func (c *create) secure(ctx context.Context, o *Open) wire.Status {
+	d := c.ctxs.security
+	if d == nil || d.Control&secdesc.DACLPresent == 0 || c.ctxs.posix {
+		return wire.StatusSuccess
+	}
+	mode, _ := secdesc.ModeOf(d, c.cred.UID, c.cred.GID)
+	if err := o.node.SetAttr(ctx, c.cred, &vfs.SetAttr{Mask: vfs.AttrMode, Mode: mode & 0o7777}); err != nil {
+		return statusOf(err)
+	}
+	return wire.StatusSuccess
+}
+
+// fits checks that there is room for what AlSi asks to reserve. The reservation is a hint: storage is
+// taken as the file is written (MS-SMB2 3.3.5.9.3).
+func (c *create) fits(ctx context.Context) wire.Status {
+	if c.ctxs.allocate == 0 {
+		return wire.StatusSuccess
+	}
+	s, err := c.share.FS.StatFS(ctx, c.cred)
+	switch {
+	case err != nil:
+		return statusOf(err)
+	case c.ctxs.allocate > s.AvailBytes:
+		return wire.StatusDiskFull
+	}
+	return wire.StatusSuccess
+}

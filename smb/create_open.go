@@ -1,0 +1,220 @@
+package smb
+
+import (
+	"context"
+	"errors"
+
+	"fileserver/smb/namespace"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+	"fileserver/vfs/lock"
+)
+
+// open opens what there is (MS-FSA 2.1.5.1.2). again asks for another try.
+func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Status, again bool) {
+	links := &c.r.conn.srv.links
+	k, st := c.link(obj)
+	if st != wire.StatusSuccess {
+		return st, false
+	}
+	o := newOpen(c.r.conn, c.r.tree, obj.Node, k)
+	obj.Node = nil
+	o.options = c.q.Options
+	dir, _, _ := links.where(k)
+	i, err := o.info(ctx)
+	if err == nil && i.Nlink == 0 {
+		err = vfs.ErrNotFound // it has been deleted since it was found
+		again = true
+	}
+	if err != nil {
+		o.end(ctx)
+		return statusOf(err), again
+	}
+	if st = c.mayOpen(&i); st != wire.StatusSuccess {
+		o.end(ctx)
+		return st, false
+	}
+	rights, err := c.share.rights(ctx, c.cred, o.node, dir, &i.Attr, i.attributes)
+	if err != nil {
+		o.end(ctx)
+		return statusOf(err), false
+	}
+	need := c.desired &^ wire.MaximumAllowed
+	o.granted = need
+	if c.desired&wire.MaximumAllowed != 0 {
+		o.granted |= rights
+	}
+	switch c.q.Disposition {
+	case wire.FileSupersede:
+		need |= wire.Delete | wire.FileWriteData
+	case wire.FileOverwrite, wire.FileOverwriteIf:
+		need |= wire.FileWriteData
+	}
+	if c.q.Options&wire.FileDeleteOnClose != 0 {
+		need |= wire.Delete
+	}
+	if need&^rights != 0 || need&^c.r.tree.maximalAccess() != 0 {
+		o.end(ctx)
+		return wire.StatusAccessDenied, false
+	}
+	if st := c.mayDelete(ctx, o, &i); st != wire.StatusSuccess {
+		o.end(ctx)
+		return st, false
+	}
+	st, rc := c.claim(o)
+	if rc != nil {
+		c.tries++
+		o.end(ctx) // everything may be different when the oplock has been broken
+		return c.r.wait(rc, createAgain), false
+	}
+	if st == wire.StatusSuccess {
+		st = c.openFile(ctx, o, &i)
+	}
+	if st != wire.StatusSuccess {
+		o.end(ctx)
+		return st, false
+	}
+	o.deleteOnClose = c.q.Options&wire.FileDeleteOnClose != 0
+	return c.finish(ctx, o, rights), false
+}
+
+// mayOpen checks what the object is against what the request wants.
+func (c *create) mayOpen(i *info) wire.Status {
+	isDir := i.Kind == vfs.KindDirectory
+	switch {
+	case c.q.Disposition == wire.FileCreate:
+		return wire.StatusObjectNameCollision
+	case isDir && (c.q.Options&wire.FileNonDirectoryFile != 0 || c.does(newContents)):
+		return wire.StatusFileIsADirectory
+	case !isDir && c.q.Options&wire.FileDirectoryFile != 0:
+		return wire.StatusNotADirectory
+	case !c.does(newContents):
+		return wire.StatusSuccess
+	case i.Kind != vfs.KindRegular, i.attributes&wire.FileAttributeReadonly != 0:
+		return wire.StatusAccessDenied
+	case i.attributes&^c.q.FileAttributes&(wire.FileAttributeHidden|wire.FileAttributeSystem) != 0:
+		return wire.StatusAccessDenied
+	}
+	return wire.StatusSuccess
+}
+
+// mayDelete checks what FILE_DELETE_ON_CLOSE would delete.
+func (c *create) mayDelete(ctx context.Context, o *Open, i *info) wire.Status {
+	if c.q.Options&wire.FileDeleteOnClose == 0 {
+		return wire.StatusSuccess
+	}
+	return o.mayBeDeleted(ctx, i)
+}
+
+// claim makes the open's claim of the file, after all who cache what it would change have given that up: until then
+// there is a Recall to wait for.
+func (c *create) claim(o *Open) (wire.Status, *lock.Recall) {
+	locks := c.r.conn.srv.cfg.Locks
+	access, deny := claims(o.granted, c.q.ShareAccess)
+	if c.does(newContents) {
+		// Whoever replaces the contents writes, even if the open will not.
+		if access, deny = claims(o.granted|wire.FileWriteData, c.q.ShareAccess); o.granted&sharing == 0 {
+			deny = 0
+		}
+	}
+	if access|deny == 0 {
+		return wire.StatusSuccess, nil
+	}
+	claim, err := locks.Open(o.key, access, deny)
+	if err != nil {
+		// Who caches its handle may have closed the file already, and not said so.
+		if rc := locks.Recall(o.key, o.cacheKey(), lock.CacheRead|lock.CacheWrite); rc != nil {
+			return wire.StatusSharingViolation, rc
+		}
+		return wire.StatusSharingViolation, nil
+	}
+	o.claim = claim
+	keep := lock.CacheRead | lock.CacheHandle
+	if c.does(newContents) {
+		keep = 0
+	}
+	if rc := locks.Recall(o.key, o.cacheKey(), keep); rc != nil {
+		return wire.StatusSuccess, rc
+	}
+	if access, deny = claims(o.granted, c.q.ShareAccess); c.does(newContents) {
+		if err := claim.Change(access, deny); err != nil {
+			return wire.StatusSharingViolation, nil
+		}
+	}
+	return wire.StatusSuccess, nil
+}
+
+// openFile opens the file's data if the open is of it, and replaces it if that is asked for.
+func (c *create) openFile(ctx context.Context, o *Open, i *info) wire.Status {
+	c.action = wire.FileOpened
+	if i.Kind == vfs.KindDirectory {
+		return wire.StatusSuccess
+	}
+	if i.Kind != vfs.KindRegular {
+		if o.granted&(wire.FileReadData|wire.FileWriteData|wire.FileAppendData) != 0 && c.q.Options&wire.FileOpenReparsePoint == 0 &&
+			c.desired&wire.MaximumAllowed == 0 {
+			return wire.StatusAccessDenied // devices, pipes and sockets are not read through a server
+		}
+		return wire.StatusSuccess
+	}
+	if err := o.openData(ctx, c.cred, 0); err != nil {
+		return statusOf(err)
+	}
+	if !c.does(newContents) {
+		return wire.StatusSuccess
+	}
+	c.action = wire.FileOverwritten
+	if c.q.Disposition == wire.FileSupersede {
+		c.action = wire.FileSuperseded
+	}
+	if err := o.node.SetAttr(ctx, c.cred, &vfs.SetAttr{Mask: vfs.AttrSize | vfs.AttrMtime, MtimeNow: true}); err != nil {
+		return statusOf(err)
+	}
+	m := i.meta
+	if m.Known || c.q.FileAttributes&(namespace.Stored&^wire.FileAttributeArchive) != 0 {
+		m.Known, m.Attributes = true, c.q.FileAttributes&wire.FileAttributesSettable|wire.FileAttributeArchive
+		if err := namespace.StoreMeta(ctx, o.node, &m); err != nil && !errors.Is(err, vfs.ErrUnsupported) {
+			return statusOf(err)
+		}
+	}
+	return c.applyEAs(ctx, o)
+}
+
+// openData opens the file for what the open is granted. Rights have been checked; flags may add to what is asked.
+func (o *Open) openData(ctx context.Context, cred *vfs.Cred, flags vfs.OpenFlags) (err error) {
+	if o.granted&(wire.FileReadData|wire.FileExecute) != 0 {
+		flags |= vfs.OpenRead
+	}
+	if o.granted&(wire.FileWriteData|wire.FileAppendData) != 0 {
+		flags |= vfs.OpenWrite
+	}
+	if flags&(vfs.OpenRead|vfs.OpenWrite) == 0 {
+		return nil
+	}
+	o.file, err = o.node.Open(ctx, cred, flags)
+	return err
+}
+
+// applyEAs sets the extended attributes that came with the request (MS-SMB2 3.3.5.9.1).
+func (c *create) applyEAs(ctx context.Context, o *Open) wire.Status {
+	if len(c.ctxs.ea) == 0 {
+		return wire.StatusSuccess
+	}
+	x, ok := o.node.(vfs.Xattrer)
+	if !ok {
+		return wire.StatusEAsNotSupported
+	}
+	for ea := range c.ctxs.ea.All() {
+		name := string(ea.Name)
+		if namespace.OwnXattr(name) {
+			return wire.StatusAccessDenied
+		}
+		if len(ea.Value) == 0 {
+			continue
+		}
+		if err := x.SetXattr(ctx, c.cred, name, ea.Value, 0); err != nil {
+			return statusOf(err)
+		}
+	}
+	return wire.StatusSuccess
+}

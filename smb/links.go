@@ -1,0 +1,192 @@
+package smb
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"fileserver/smb/namespace"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+	"fileserver/vfs/lock"
+)
+
+// links are the names that are open. mu is taken after every other mutex of this package.
+type links struct {
+	mu sync.Mutex
+	of map[lock.FileKey][]*link // by the file that the name leads to
+}
+
+// link is a name by which a file is open, shared by all opens of it: the Link of MS-FSA 2.1.1.6.
+type link struct {
+	key   lock.FileKey
+	fs    vfs.FS
+	dir   vfs.Node   // nil: the share's root; the link's own reference
+	entry vfs.Handle // what the name itself names: the file, or a symbolic link that leads to it
+	isDir bool       // Remove takes a directory
+
+	// Guarded by links.mu.
+	name, path string // on disk; path from the share's root
+	opens      int
+	pending    bool      // deleted with the last open; meanwhile nobody opens it
+	removed    bool      // deleted already (POSIX semantics)
+	cred       *vfs.Cred // on whose behalf
+}
+
+// join finds or makes the link of what a path has led to, for one more open. It takes obj.Dir over if it needs it. The
+// link may be about to be deleted: STATUS_DELETE_PENDING.
+func (l *links) join(fs vfs.FS, key lock.FileKey, obj *namespace.Object) (*link, wire.Status) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range l.of[key] {
+		if k.removed || k.name != obj.Name || (k.dir == nil) != (obj.Dir == nil) || k.dir != nil && k.dir.Handle() != obj.Dir.Handle() {
+			continue
+		}
+		if k.pending {
+			return nil, wire.StatusDeletePending
+		}
+		k.opens++
+		return k, wire.StatusSuccess
+	}
+	k := &link{
+		key: key, fs: fs, dir: obj.Dir, entry: obj.Entry, name: obj.Name, path: obj.Path, opens: 1,
+		isDir: obj.Node.Kind() == vfs.KindDirectory && obj.Entry == obj.Node.Handle(),
+	}
+	obj.Dir = nil
+	if l.of == nil {
+		l.of = make(map[lock.FileKey][]*link)
+	}
+	l.of[key] = append(l.of[key], k)
+	return k, wire.StatusSuccess
+}
+
+// leave takes an open away. The file is deleted with the last one, if that has been
+// asked for; del asks for it now.
+func (l *links) leave(ctx context.Context, k *link, del *vfs.Cred) error {
+	l.mu.Lock()
+	if del != nil && !k.pending {
+		k.pending, k.cred = true, del
+	}
+	last := k.opens == 1
+	var err error
+	if last && k.pending && !k.removed {
+		// It stays in the table until it is deleted, so that nobody opens it meanwhile.
+		name := k.name
+		l.mu.Unlock()
+		err = k.remove(ctx, name)
+		l.mu.Lock()
+	}
+	k.opens--
+	if last = k.opens == 0; last {
+		l.drop(k)
+	}
+	l.mu.Unlock()
+	if last && k.dir != nil {
+		k.dir.Release()
+	}
+	return err
+}
+
+// drop takes the link out of the table. l.mu is held.
+func (l *links) drop(k *link) {
+	all := l.of[k.key]
+	for i, x := range all {
+		if x == k {
+			all[i] = all[len(all)-1]
+			all[len(all)-1] = nil
+			all = all[:len(all)-1]
+			break
+		}
+	}
+	if len(all) == 0 {
+		delete(l.of, k.key)
+	} else {
+		l.of[k.key] = all
+	}
+}
+
+// remove deletes the name, if it still names what was opened: others may have moved it.
+func (k *link) remove(ctx context.Context, name string) error {
+	if k.dir == nil {
+		return vfs.ErrBusy
+	}
+	n, err := k.dir.Lookup(ctx, k.cred, name)
+	if err != nil {
+		return err
+	}
+	same := n.Handle() == k.entry
+	n.Release()
+	if !same {
+		return vfs.ErrNotFound
+	}
+	return k.dir.Remove(ctx, k.cred, name, k.isDir)
+}
+
+// setPending has the file deleted with the last open, or not.
+func (l *links) setPending(k *link, del bool, c *vfs.Cred) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k.pending, k.cred = del, c
+}
+
+// isPending tells whether the file will be deleted.
+func (l *links) isPending(k *link) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return k.pending
+}
+
+// unlink deletes the name now; its opens remain (POSIX semantics: MS-FSCC 2.4.11.2).
+func (l *links) unlink(ctx context.Context, k *link, c *vfs.Cred) error {
+	l.mu.Lock()
+	if k.removed {
+		l.mu.Unlock()
+		return nil
+	}
+	k.pending, k.cred = true, c
+	name := k.name
+	l.mu.Unlock()
+	err := k.remove(ctx, name)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		k.removed = true
+	} else {
+		k.pending = false
+	}
+	return err
+}
+
+// dying tells whether the directory is about to be deleted, so that nothing may be made in it.
+func (l *links) dying(key lock.FileKey) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range l.of[key] {
+		if k.pending {
+			return true
+		}
+	}
+	return false
+}
+
+// where is the link's directory, its name there and its path. The directory is valid while the link is open.
+func (l *links) where(k *link) (dir vfs.Node, name, path string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return k.dir, k.name, k.path
+}
+
+// below tells whether something under the directory is open, on the same file system.
+func (l *links) below(k *link) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	prefix := k.path + "/"
+	for _, all := range l.of {
+		for _, x := range all {
+			if x.fs == k.fs && !x.removed && strings.HasPrefix(x.path, prefix) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,199 @@
+package namespace
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"fileserver/smb/wire"
+)
+
+// Stream says which stream of an object a path names (MS-FSCC 2.1.5).
+type Stream uint8
+
+// Streams.
+const (
+	StreamAny   Stream = iota // none was named: a file's data, or a directory
+	StreamData                // "::$DATA": a file
+	StreamIndex               // "::$INDEX_ALLOCATION": a directory
+	StreamNamed               // another one; there are none
+)
+
+// Path is a path taken apart.
+type Path struct {
+	Elems  []string // as on disk; none: the share's root
+	Stream Stream
+	// Slash: a separator followed the last element, which has to be a directory then.
+	Slash bool
+}
+
+// maxDepth bounds the elements of a path: each costs a lookup, and memory.
+const maxDepth = 512
+
+// sfm are the characters that U+F020 and the following stand for (SFM; MS-FSCC 2.1.5.2 forbids them in names).
+const sfm = "\"*:<>?\\| ."
+
+// Parse takes a name of a CREATE apart, which is relative to the share (MS-SMB2 2.2.13, MS-FSCC 2.1.5). With
+// posix (the client uses the POSIX extensions) "/" separates, too, and all characters may be used.
+func Parse(name []byte, posix bool) (Path, wire.Status) {
+	var p Path
+	s, err := wire.UTF16(name)
+	if err != nil {
+		return p, wire.StatusInvalidParameter
+	}
+	if s == "" {
+		return p, wire.StatusSuccess
+	}
+	if posix {
+		s = strings.ReplaceAll(s, "/", `\`)
+	}
+	if s[0] == '\\' {
+		return p, wire.StatusInvalidParameter // MS-SMB2 3.3.5.9
+	}
+	if s[len(s)-1] == '\\' {
+		s, p.Slash = s[:len(s)-1], true
+	}
+	n := strings.Count(s, `\`) + 1
+	if n > maxDepth {
+		return p, wire.StatusObjectNameInvalid
+	}
+	p.Elems = make([]string, 0, n)
+	for e := range strings.SplitSeq(s, `\`) {
+		if !posix && len(p.Elems) == n-1 {
+			var st wire.Status
+			if e, p.Stream, st = cutStream(e); st != wire.StatusSuccess {
+				return p, st
+			}
+			if e == "" && n == 1 && p.Stream == StreamIndex {
+				p.Elems = nil // the root's own index
+				return p, wire.StatusSuccess
+			}
+		}
+		if st := check(e, posix); st != wire.StatusSuccess {
+			return p, st
+		}
+		p.Elems = append(p.Elems, unmap(e))
+	}
+	if p.Slash && p.Stream == StreamData {
+		return p, wire.StatusObjectNameInvalid
+	}
+	return p, wire.StatusSuccess
+}
+
+// cutStream takes the stream's name and type off an element (MS-FSCC 2.1.5.3).
+func cutStream(e string) (string, Stream, wire.Status) {
+	i := strings.IndexByte(e, ':')
+	if i < 0 {
+		return e, StreamAny, wire.StatusSuccess
+	}
+	name, kind, typed := strings.Cut(e[i+1:], ":")
+	switch {
+	case typed && strings.EqualFold(kind, "$INDEX_ALLOCATION") && (name == "" || strings.EqualFold(name, "$I30")):
+		return e[:i], StreamIndex, wire.StatusSuccess
+	case typed && !strings.EqualFold(kind, "$DATA"), !typed && name == "", strings.ContainsAny(name, "/\x00"):
+		return e, 0, wire.StatusObjectNameInvalid
+	case name == "":
+		return e[:i], StreamData, wire.StatusSuccess
+	}
+	return e[:i], StreamNamed, wire.StatusSuccess
+}
+
+// check tells whether an element can be a name (MS-FSCC 2.1.5.2).
+func check(e string, posix bool) wire.Status {
+	switch e {
+	case "", ".":
+		return wire.StatusObjectNameInvalid
+	case "..":
+		return wire.StatusObjectPathSyntaxBad
+	}
+	for i := range len(e) {
+		switch c := e[i]; {
+		case c == 0, c < ' ' && !posix:
+			return wire.StatusObjectNameInvalid
+		case posix:
+		case strings.IndexByte(`"*/:<>?|`, c) >= 0:
+			return wire.StatusObjectNameInvalid
+		}
+	}
+	if u := unmap(e); u != e && (u == "." || u == ".." || strings.IndexByte(u, 0) >= 0) {
+		return wire.StatusObjectNameInvalid // what cannot be named plainly cannot be named so either
+	}
+	return wire.StatusSuccess
+}
+
+// unmap makes the plain characters of those of the private use area.
+func unmap(e string) string {
+	if !strings.Contains(e, "\xef\x80") { // U+F000 to U+F03F
+		return e
+	}
+	b := make([]byte, 0, len(e))
+	for i := 0; i < len(e); {
+		r, n := utf8.DecodeRuneInString(e[i:])
+		switch {
+		case r > 0xf000 && r < 0xf020:
+			b = append(b, byte(r))
+		case r >= 0xf020 && int(r-0xf020) < len(sfm):
+			b = append(b, sfm[r-0xf020])
+		default:
+			b = append(b, e[i:i+n]...)
+		}
+		i += n
+	}
+	return string(b)
+}
+
+// visible is the name that clients see of one on disk: what they may not use is mapped.
+func visible(name string) string {
+	if !mapped(name) {
+		return name
+	}
+	b := make([]byte, 0, len(name)+8)
+	for i := range len(name) {
+		c := name[i]
+		r := rune(0)
+		if c < ' ' {
+			r = 0xf000 + rune(c)
+		} else if j := strings.IndexByte(sfm, c); j >= 0 && (c != ' ' && c != '.' || i == len(name)-1) {
+			r = 0xf020 + rune(j)
+		}
+		if r != 0 {
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// mapped tells whether visible changes the name.
+func mapped(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; c {
+		case '"', '*', ':', '<', '>', '?', '\\', '|':
+			return true
+		case ' ', '.':
+			if i == len(name)-1 {
+				return true
+			}
+		default:
+			if c < ' ' {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// AppendName appends the name of a directory entry, or a path of them with "/" between, as clients see it: UTF-16LE, mapped, with "\" between.
+func AppendName(b []byte, path string) []byte {
+	for i := 0; ; i++ {
+		e, rest, more := strings.Cut(path, "/")
+		if i > 0 {
+			b = append(b, '\\', 0)
+		}
+		b = wire.AppendUTF16(b, visible(e))
+		if !more {
+			return b
+		}
+		path = rest
+	}
+}

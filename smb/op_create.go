@@ -1,0 +1,188 @@
+package smb
+
+import (
+	"context"
+
+	"fileserver/smb/namespace"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+)
+
+// Options of CREATE that fail, and attributes that no file has (MS-SMB2 2.2.13, MS-FSA 2.1.5.1).
+const (
+	createTreeConnection wire.CreateOptions = 0x00000080 // FILE_CREATE_TREE_CONNECTION
+
+	unsupportedOptions = createTreeConnection | wire.FileOpenByFileID | wire.FileReserveOpfilter
+	invalidOptions     = wire.CreateOptions(0xff000000)
+	invalidAttributes  = wire.FileAttributes(0xffff8048)
+
+	newContents = 1<<wire.FileSupersede | 1<<wire.FileOverwrite | 1<<wire.FileOverwriteIf
+	mayCreate   = 1<<wire.FileSupersede | 1<<wire.FileCreate | 1<<wire.FileOpenIf | 1<<wire.FileOverwriteIf
+)
+
+// maxTries is how often a CREATE begins anew because the file has come, gone, or been broken the oplock of.
+const maxTries = 16
+
+// create is a CREATE being made. It is the request's value while that is parked.
+type create struct {
+	r     *request
+	share *Share
+	cred  *vfs.Cred
+	q     wire.CreateRequest
+	ctxs  createContexts
+	path  namespace.Path
+	tries int
+
+	desired wire.AccessMask // generic rights mapped
+	action  wire.CreateAction
+}
+
+// does tells whether the disposition is one of the set.
+func (c *create) does(set int) bool { return set>>c.q.Disposition&1 != 0 }
+
+// opCreate handles CREATE (MS-SMB2 3.3.5.9, MS-FSA 2.1.5.1).
+func opCreate(ctx context.Context, r *request) wire.Status {
+	q, err := wire.ParseCreateRequest(r.msg)
+	if err != nil {
+		return wire.StatusInvalidParameter
+	}
+	if r.tree.ipc() {
+		return wire.StatusObjectNameNotFound
+	}
+	c := &create{r: r, share: r.tree.share, cred: r.cred(), q: q}
+	if st := c.check(); st != wire.StatusSuccess {
+		return st
+	}
+	r.value = c
+	return c.run(ctx)
+}
+
+// check finds what is wrong with the request whatever there is in the share.
+func (c *create) check() wire.Status {
+	q := &c.q
+	if q.ImpersonationLevel > wire.ImpersonationDelegate {
+		return wire.StatusBadImpersonationLevel
+	}
+	if q.Disposition > wire.FileOverwriteIf || q.Options&invalidOptions != 0 || q.FileAttributes&invalidAttributes != 0 {
+		return wire.StatusInvalidParameter
+	}
+	if q.Options&unsupportedOptions != 0 {
+		return wire.StatusNotSupported
+	}
+	dir, file := q.Options&wire.FileDirectoryFile != 0, q.Options&wire.FileNonDirectoryFile != 0
+	if dir && (file || c.does(newContents) || q.FileAttributes&wire.FileAttributeTemporary != 0) {
+		return wire.StatusInvalidParameter
+	}
+	if !q.DesiredAccess.Valid() {
+		return wire.StatusAccessDenied
+	}
+	if q.DesiredAccess&wire.AccessSystemSecurity != 0 {
+		return wire.StatusPrivilegeNotHeld
+	}
+	c.desired = q.DesiredAccess.MapGeneric()
+	if q.Options&wire.FileDeleteOnClose != 0 && c.desired&(wire.Delete|wire.MaximumAllowed) == 0 {
+		return wire.StatusInvalidParameter
+	}
+	if st := c.ctxs.parse(q.Contexts, c.r.conn.dialect() == wire.Dialect311); st != wire.StatusSuccess {
+		return st
+	}
+	var st wire.Status
+	if c.path, st = namespace.Parse(q.Name, c.ctxs.posix); st != wire.StatusSuccess {
+		return st
+	}
+	dir = dir || c.path.Slash || c.path.Stream == namespace.StreamIndex
+	switch {
+	case c.path.Stream == namespace.StreamNamed && (q.Disposition == wire.FileOpen || q.Disposition == wire.FileOverwrite):
+		return wire.StatusObjectNameNotFound
+	case c.path.Stream == namespace.StreamNamed || dir && file:
+		return wire.StatusObjectNameInvalid
+	case dir:
+		q.Options |= wire.FileDirectoryFile
+	case c.path.Stream == namespace.StreamData:
+		q.Options |= wire.FileNonDirectoryFile
+	}
+	return wire.StatusSuccess
+}
+
+// createAgain goes on when what was waited for is over: from the beginning, as everything may have changed.
+func createAgain(ctx context.Context, r *request) wire.Status { return r.value.(*create).run(ctx) }
+
+// run looks what there is, and opens or creates it.
+func (c *create) run(ctx context.Context) wire.Status {
+	how := namespace.How(0)
+	if c.q.Options&wire.FileOpenReparsePoint != 0 {
+		how |= namespace.LastLink
+	}
+	if c.ctxs.posix {
+		how |= namespace.NoLinks | namespace.Exact
+	}
+	for ; c.tries < maxTries; c.tries++ {
+		obj, err := c.share.view().Walk(ctx, c.cred, &c.path, how)
+		if err != nil {
+			return c.stopped(&obj, err)
+		}
+		var st wire.Status
+		again := false
+		if obj.Node == nil {
+			st, again = c.make(ctx, &obj)
+		} else {
+			st, again = c.open(ctx, &obj)
+		}
+		obj.Release()
+		if !again {
+			return st
+		}
+	}
+	return wire.StatusSharingViolation
+}
+
+// stopped is the status of a walk that failed, with what the client has to know of a link (MS-SMB2 2.2.2.2.1).
+func (c *create) stopped(obj *namespace.Object, err error) wire.Status {
+	st, ok := err.(wire.Status)
+	if !ok {
+		return statusOf(err)
+	}
+	if st == wire.StatusStoppedOnSymlink {
+		e := namespace.SymlinkError(obj.Target, c.path.Elems[len(c.path.Elems)-obj.Rest:])
+		c.r.errorData = e.Append(nil)
+		if c.r.conn.dialect() == wire.Dialect311 {
+			c.r.errorData = (&wire.ErrorContext{Data: c.r.errorData}).Append(nil)
+		}
+	}
+	return st
+}
+
+// link is the name's link and open's reference to it; the file may have been deleted since it was found: again.
+func (c *create) link(obj *namespace.Object) (*link, wire.Status) {
+	return c.r.conn.srv.links.join(c.share.FS, c.share.key(obj.Node), obj)
+}
+
+// finish makes the open known and answers.
+func (c *create) finish(ctx context.Context, o *Open, maximal wire.AccessMask) wire.Status {
+	r := c.r
+	i, err := o.info(ctx)
+	if err != nil {
+		o.end(ctx)
+		return statusOf(err)
+	}
+	level := o.grantOplock(c.q.OplockLevel)
+	if st := r.session.publish(o); st != wire.StatusSuccess {
+		o.end(ctx)
+		return st
+	}
+	r.open = o
+	r.chain.fileID, r.chain.fileStatus = o.id, wire.StatusSuccess
+	if level != wire.OplockLevelNone {
+		r.chain.opened = append(r.chain.opened, o)
+	}
+	resp := wire.CreateResponse{
+		OplockLevel: level, Action: c.action,
+		CreationTime: i.times.Created, LastAccessTime: i.times.Accessed, LastWriteTime: i.times.Written, ChangeTime: i.times.Changed,
+		AllocationSize: i.allocated(), EndOfFile: i.size(), FileAttributes: i.attributes, FileID: o.id,
+		Contexts: c.ctxs.answer(o, &i, maximal&r.tree.maximalAccess()),
+	}
+	if i.Kind == vfs.KindSymlink {
+		resp.Flags = wire.CreateFlagReparsePoint
+	}
+	return r.reply(&resp)
+}

@@ -1,0 +1,201 @@
+package smb
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"fileserver/smb/wire"
+	"fileserver/vfs/lock"
+)
+
+// protoSMB is lock.CacheKey.Proto, and lock.Owner.Proto, of SMB.
+const protoSMB = 1
+
+// breakTimeout is how long a client has to answer an oplock break (MS-SMB2 3.3.2.1).
+const breakTimeout = 35 * time.Second
+
+// oplock is an open's oplock (MS-SMB2 3.3.1.10). It is guarded by Open.mu.
+type oplock struct {
+	cache     *lock.Cache // nil: there is none
+	level     uint8       // that the client has, or had before a break it has not answered
+	breaking  bool
+	timer     *time.Timer // of the break
+	announced bool        // the client has been told of the open
+	due       func()      // a break that waits for that
+}
+
+// cachings are what the levels allow to cache.
+var cachings = map[uint8]lock.Caching{
+	wire.OplockLevelII:        lock.CacheRead,
+	wire.OplockLevelExclusive: lock.CacheRead | lock.CacheWrite,
+	wire.OplockLevelBatch:     lock.CacheRead | lock.CacheWrite | lock.CacheHandle,
+}
+
+// levelOf is the level of an oplock that has been broken to what is left.
+func levelOf(c lock.Caching) uint8 {
+	if c&lock.CacheRead != 0 {
+		return wire.OplockLevelII
+	}
+	return wire.OplockLevelNone
+}
+
+// cacheKey is who caches: every open is somebody of its own.
+func (o *Open) cacheKey() lock.CacheKey {
+	k := lock.CacheKey{Proto: protoSMB, Client: o.session.id}
+	le.PutUint64(k.ID[:], o.serial)
+	return k
+}
+
+// grantOplock grants the level that was asked for, or what others leave of it, and returns it (MS-FSA 2.1.5.17).
+func (o *Open) grantOplock(want uint8) uint8 {
+	c := cachings[want]
+	if c == 0 || o.dir || o.claim == nil || o.tree.share.NoOplocks {
+		return wire.OplockLevelNone
+	}
+	locks := o.session.srv.cfg.Locks
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	cache := locks.Cache(o.key, o.cacheKey(), c, 1, o.recalled)
+	if cache == nil {
+		return wire.OplockLevelNone
+	}
+	o.oplock = oplock{cache: cache, level: want}
+	if got, _ := cache.State(); got != c {
+		cache.Reduce(lock.CacheRead) // to cache handles but not writes is for leases
+		o.oplock.level = wire.OplockLevelII
+	}
+	return o.oplock.level
+}
+
+// recalled is told that the oplock has to come down.
+func (o *Open) recalled(_, to lock.Caching, ack bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p := &o.oplock
+	if p.cache == nil {
+		return // it is being given up
+	}
+	level, cache := levelOf(to), p.cache
+	if ack && p.level == wire.OplockLevelII {
+		// It was to be more, and has not been granted: the client need not answer.
+		ack = false
+		go func() { _ = cache.Acknowledge(to) }() // not from here: that may recall again
+		if level == wire.OplockLevelII {
+			return
+		}
+	}
+	if ack {
+		p.breaking = true
+	} else {
+		p.level = level
+	}
+	send := func() {
+		if ack {
+			p.timer = time.AfterFunc(breakTimeout, func() { o.breakTimedOut(cache) })
+		}
+		go o.sendBreak(level)
+	}
+	if p.announced {
+		send()
+	} else {
+		p.due = send
+	}
+}
+
+// announce notes that the client knows of the open: breaks can be sent.
+func (o *Open) announce() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p := &o.oplock
+	p.announced = true
+	if due := p.due; due != nil && p.cache != nil {
+		p.due = nil
+		due()
+	}
+}
+
+// breakTimedOut takes the oplock away from a client that has not answered.
+func (o *Open) breakTimedOut(cache *lock.Cache) {
+	o.mu.Lock()
+	if o.oplock.cache != cache || !o.oplock.breaking {
+		o.mu.Unlock()
+		return
+	}
+	o.oplock.breaking, o.oplock.level = false, wire.OplockLevelNone
+	o.mu.Unlock()
+	o.session.srv.cfg.Logger.Warn("smb: oplock break unanswered", "share", o.tree.share.Name, "user", o.session.user.Name)
+	cache.Revoke()
+	cache.Reduce(0)
+}
+
+// endOplock gives the oplock up.
+func (o *Open) endOplock() {
+	o.mu.Lock()
+	cache := o.oplock.cache
+	if t := o.oplock.timer; t != nil {
+		t.Stop()
+	}
+	o.oplock = oplock{}
+	o.mu.Unlock()
+	if cache != nil {
+		cache.Release()
+	}
+}
+
+// recall makes all others come down to keep; nil: nobody has to answer.
+func (o *Open) recall(keep lock.Caching) *lock.Recall {
+	return o.session.srv.cfg.Locks.Recall(o.key, o.cacheKey(), keep)
+}
+
+// sendBreak tells the client that the oplock has to come down to the level (MS-SMB2 3.3.4.6), on the connection that the
+// open was made on or, if that has ended, another one of the session.
+func (o *Open) sendBreak(level uint8) {
+	s := o.session
+	conn := o.conn
+	s.mu.Lock()
+	if s.channels[conn] == nil {
+		conn = nil
+		for c := range s.channels {
+			conn = c
+			break
+		}
+	}
+	s.mu.Unlock()
+	if conn == nil {
+		return
+	}
+	buf, err := conn.memory(headroom + wire.HeaderLen + smallRoom + tailroom)
+	if err != nil {
+		conn.drop(err)
+		return
+	}
+	h := wire.Header{Command: wire.CmdOplockBreak, Flags: wire.FlagServerToRedir, MessageID: ^uint64(0)}
+	b := h.Append(buf.Bytes()[headroom:headroom])
+	b = (&wire.OplockBreak{Level: level, FileID: o.id}).Append(b, 0)
+	var sealed *Session
+	if s.encrypt || o.tree.share.Encrypt {
+		sealed = s
+	}
+	if err := conn.sendOne(buf, len(b), sealed); err != nil {
+		conn.drop(err)
+	}
+}
+
+// wait parks the request until rc is done, and goes on with then. The client is told, and may cancel.
+func (r *request) wait(rc *lock.Recall, then func(context.Context, *request) wire.Status) wire.Status {
+	stop := make(chan struct{})
+	var once sync.Once
+	if st := r.goAsync(func(wire.Status) { once.Do(func() { close(stop) }) }); st != wire.StatusPending {
+		return st
+	}
+	go func() {
+		select {
+		case <-rc.Done():
+			r.resume(then)
+		case <-stop:
+			r.resume(func(context.Context, *request) wire.Status { return wire.StatusCancelled })
+		}
+	}()
+	return statusParked
+}

@@ -1,0 +1,108 @@
+package smb
+
+import (
+	"context"
+
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+	"fileserver/vfs/lock"
+)
+
+// Rights that follow from others.
+const (
+	// everybodys are the rights of all who have reached an object: POSIX hides no attributes.
+	everybodys = wire.ReadControl | wire.FileReadAttributes | wire.Synchronize
+	owners     = wire.WriteDAC | wire.WriteOwner | wire.FileWriteAttributes | wire.FileWriteEA
+	writers    = wire.FileWriteData | wire.FileAppendData | wire.FileWriteAttributes | wire.FileWriteEA
+	// changing are the rights that read-only shares do not give.
+	changing = wire.FileWriteData | wire.FileAppendData | wire.FileWriteEA | wire.FileWriteAttributes | wire.FileDeleteChild |
+		wire.Delete | wire.WriteDAC | wire.WriteOwner
+	// sharing are the rights that share modes are about; an open without is of attributes only (MS-FSA 2.1.5.1.2.2).
+	sharing = wire.FileReadData | wire.FileExecute | wire.FileWriteData | wire.FileAppendData | wire.Delete
+
+	sticky = 0o1000
+)
+
+// rights is everything that c may do with an object whose attributes are a (mode, uid and gid at least) and dos. dir is its directory, nil for the root.
+func (s *Share) rights(ctx context.Context, c *vfs.Cred, n, dir vfs.Node, a *vfs.Attr, dos wire.FileAttributes) (wire.AccessMask, error) {
+	const all = vfs.AccessRead | vfs.AccessLookup | vfs.AccessModify | vfs.AccessExtend | vfs.AccessDelete | vfs.AccessExecute
+	got, err := n.Access(ctx, c, all)
+	if err != nil {
+		return 0, err
+	}
+	m := everybodys
+	if c.UID == 0 || c.UID == a.UID {
+		m |= owners
+	}
+	if got&vfs.AccessRead != 0 {
+		m |= wire.FileReadData | wire.FileReadEA
+		if a.Kind != vfs.KindDirectory {
+			m |= wire.FileExecute // which is to read: no program runs here
+		}
+	}
+	if got&vfs.AccessModify != 0 {
+		m |= writers
+	}
+	if a.Kind == vfs.KindDirectory {
+		if got&vfs.AccessLookup != 0 {
+			m |= wire.FileTraverse
+		}
+		if got&vfs.AccessDelete != 0 {
+			m |= wire.FileDeleteChild
+		}
+	} else if dos&wire.FileAttributeReadonly != 0 {
+		m &^= wire.FileWriteData | wire.FileAppendData
+	}
+	if dir != nil {
+		ok, err := deletable(ctx, c, dir, a)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			m |= wire.Delete
+		}
+	}
+	if s.readOnly() {
+		m &^= changing
+	}
+	return m, nil
+}
+
+// deletable tells whether c may delete or rename, in dir, an object with the attributes.
+func deletable(ctx context.Context, c *vfs.Cred, dir vfs.Node, a *vfs.Attr) (bool, error) {
+	got, err := dir.Access(ctx, c, vfs.AccessDelete)
+	if err != nil || got&vfs.AccessDelete == 0 {
+		return false, err
+	}
+	if c.UID == 0 || c.UID == a.UID {
+		return true, nil
+	}
+	d, err := dir.GetAttr(ctx, vfs.AttrMode|vfs.AttrUID)
+	return d.Mode&sticky == 0 || d.UID == c.UID, err
+}
+
+// claims are accesses and denials of an open, as the arbiter has them.
+func claims(granted wire.AccessMask, share wire.ShareAccess) (access, deny lock.Access) {
+	if granted&sharing == 0 {
+		return 0, 0
+	}
+	if granted&(wire.FileReadData|wire.FileExecute) != 0 {
+		access |= lock.Read
+	}
+	if granted&(wire.FileWriteData|wire.FileAppendData) != 0 {
+		access |= lock.Write
+	}
+	if granted&wire.Delete != 0 {
+		access |= lock.Delete
+	}
+	if share&wire.FileShareRead == 0 {
+		deny |= lock.Read
+	}
+	if share&wire.FileShareWrite == 0 {
+		deny |= lock.Write
+	}
+	if share&wire.FileShareDelete == 0 {
+		deny |= lock.Delete
+	}
+	return access, deny
+}
