@@ -25,7 +25,7 @@
 //
 // Each owner has one mutex, taken in this order, and none is held while another package is called that may block:
 //
-//	Server.mu (sessions, shares) → Session.mu (channels, trees, opens) → Conn.mu (credits, outstanding requests, channels) → Open.mu
+//	Server.mu (sessions, shares) → Session.mu (channels, trees, opens) → Conn.mu (credits, outstanding requests, channels) → Open.mu (oplock) → links.mu (names that are open)
 //
 // What a Tree and a [channel] hold does not change. Callbacks (a cancel function, Observer, the transport's Send) run without locks.
 package smb
