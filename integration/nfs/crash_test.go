@@ -1,107 +1,23 @@
 package nfs
 
 import (
-	"context"
-	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"fileserver/integration/guest"
+	"fileserver/integration/workload"
 )
 
-// TestCrash kills the server with SIGKILL while a client writes, twice, and starts it again. What the client was told is stable has
-// to be in the share while the server is dead; the client has to go on by itself, with no error and with its locks; and at the end
-// every byte has to be where the client believes it.
+// TestCrash kills the server with SIGKILL while a client writes, and starts it again (workload.Rig.Crash).
 func TestCrash(t *testing.T) {
 	for _, vers := range versions {
 		t.Run(vers, func(t *testing.T) {
-			ctx := within(t, 6*time.Minute)
+			ctx := workload.Within(t, 6*time.Minute)
 			r := newRig(ctx, t, vers)
-			if r.server == nil {
+			if r.Server == nil {
 				t.Fatal("the kernel's server cannot be killed alone")
 			}
-			g := r.boot(t, "crash", guest.Config{})
-			crash := func() error {
-				if _, err := g.Mark(ctx, "loading"); err != nil {
-					return err
-				}
-				for cycle := 1; cycle <= 2; cycle++ {
-					if err := r.progress(ctx, 200); err != nil {
-						return fmt.Errorf("before crash %d: %w", cycle, err)
-					}
-					if err := r.crash(ctx, t, cycle); err != nil {
-						return fmt.Errorf("crash %d: %w", cycle, err)
-					}
-					if err := g.Signal(fmt.Sprintf("back-%d", cycle)); err != nil {
-						return err
-					}
-					if _, err := g.Mark(ctx, fmt.Sprintf("checked-%d", cycle)); err != nil {
-						return err
-					}
-				}
-				return g.Signal("stop")
-			}
-			if err := crash(); err != nil {
-				t.Error(err)
-			}
-			res := g.Check(ctx, t)
-			t.Logf("%v\n%s", res.Took, res.Output)
-			if err := r.promises(t); err != nil {
-				t.Errorf("at the end: %v", err)
-			}
+			r.Crash(ctx, t, r.boot(t, "crash", guest.Config{}))
 		})
 	}
-}
-
-// crash kills the server, compares the share with what was acknowledged, and waits for the client to go on with a new server.
-func (r *rig) crash(ctx context.Context, t *testing.T, cycle int) error {
-	t.Helper()
-	r.server.Kill()
-	if err := r.promises(t); err != nil {
-		return err
-	}
-	time.Sleep(time.Second) // the client notices
-	if err := r.server.Start(); err != nil {
-		return err
-	}
-	start := time.Now()
-	if err := r.progress(ctx, 100); err != nil {
-		return fmt.Errorf("the client does not resume: %w", err)
-	}
-	t.Logf("crash %d: 100 more acknowledgements %v after the server's start", cycle, time.Since(start).Round(time.Millisecond))
-	return nil
-}
-
-// acks reads what the client was promised so far.
-func (r *rig) acks() (Acks, error) { return ReadAcks(filepath.Join(r.out, "acks")) }
-
-// progress waits for n more acknowledgements.
-func (r *rig) progress(ctx context.Context, n int) error {
-	before, _ := r.acks() // nothing yet is no error
-	for {
-		now, err := r.acks()
-		if err == nil && now.Count >= before.Count+n {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d acknowledgements, waiting for %d: %w, %v", now.Count, before.Count+n, ctx.Err(), err)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-// promises compares the share, from the server's side, with what the client was promised.
-func (r *rig) promises(t *testing.T) error {
-	t.Helper()
-	acks, err := r.acks()
-	if err != nil {
-		return err
-	}
-	t.Logf("%d acknowledgements, lengths %v", acks.Count, acks.Length)
-	if len(acks.Length) != 2 || len(acks.Generation) != 2 {
-		return fmt.Errorf("not all writers were acknowledged: %v", acks)
-	}
-	return acks.Check(r.dir)
 }

@@ -8,19 +8,6 @@ import (
 //go:embed scripts
 var scripts embed.FS
 
-// Script returns a workload's text, with what all workloads share around it.
-func Script(name string) (string, error) {
-	var whole string
-	for _, part := range []string{"lib", name, "end"} {
-		text, err := scripts.ReadFile("scripts/" + part + ".sh")
-		if err != nil {
-			return "", err
-		}
-		whole += string(text)
-	}
-	return whole, nil
-}
-
 // Mount says how a workload mounts.
 type Mount struct {
 	Server    string // address
@@ -28,7 +15,7 @@ type Mount struct {
 	Vers      string // 3, 4.1 or 4.2
 	Proto     string // rdma or tcp
 	MountPort int    // of MOUNT, for version 3
-	Work      string // path of the program nfswork
+	Work      string // path of the program work
 	MTU       string // of the client's network, in bytes; the harness's choice if empty
 }
 
@@ -39,6 +26,7 @@ func (m Mount) Env() []string {
 		options += fmt.Sprintf(",mountport=%d,mountproto=tcp,nolock", m.MountPort)
 	}
 	return []string{
-		"SERVER=" + m.Server, "EXPORT=" + m.Export, "VERS=" + m.Vers, "PROTO=" + m.Proto, "OPTIONS=" + options, "WORK=" + m.Work, "MTU=" + m.MTU,
+		"FS=nfs", "SERVER=" + m.Server, "EXPORT=" + m.Export, "VERS=" + m.Vers, "PROTO=" + m.Proto, "OPTIONS=" + options,
+		"WORK=" + m.Work, "MTU=" + m.MTU,
 	}
 }

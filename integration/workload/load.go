@@ -1,4 +1,4 @@
-package nfs
+package workload
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Layout of the files that `nfswork load` writes. Files 0 and 1 grow; files 2 and 3 consist of records that are overwritten.
+// Layout of the files that `work load` writes. Files 0 and 1 grow; files 2 and 3 consist of records that are overwritten.
 const (
 	LoadRecord  = 9 * 1024  // bytes of one record
 	LoadRecords = 64        // in one file

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"fileserver/integration/nfs"
+	"fileserver/integration/workload"
 )
 
 // smallSize is the length of the i-th small file: none, some inline, some that need chunks.
@@ -37,7 +37,7 @@ func smallCreate(dir string, n int) error {
 		name := fmt.Sprintf("file-%05d", i)
 		names = append(names, name)
 		data := make([]byte, smallSize(i))
-		nfs.Fill(data, uint64(i), 0)
+		workload.Fill(data, uint64(i), 0)
 		if err := os.WriteFile(filepath.Join(dir, "many", name), data, 0o640); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func smallCheck(dir string, n int) error {
 		if err != nil {
 			return err
 		}
-		err = errors.Join(want("size", len(data), smallSize(i)), want("mode", info.Mode(), 0o640), nfs.Check(data, uint64(i), 0))
+		err = errors.Join(want("size", len(data), smallSize(i)), want("mode", info.Mode(), 0o640), workload.Check(data, uint64(i), 0))
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}

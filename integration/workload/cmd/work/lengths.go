@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"fileserver/integration/nfs"
+	"fileserver/integration/workload"
 )
 
 // place is where the record of a length is: records of all lengths follow one another, each at an odd offset, with a gap of one to
@@ -27,7 +27,7 @@ func lengths(dir string, n int) error {
 	defer direct.Close()
 	buf := make([]byte, n+2)
 	for l := 1; l <= n; l++ {
-		nfs.Fill(buf[:l], uint64(l), place(l))
+		workload.Fill(buf[:l], uint64(l), place(l))
 		if _, err := direct.WriteAt(buf[:l], place(l)); err != nil {
 			return fmt.Errorf("direct write of %d: %w", l, err)
 		}
@@ -41,7 +41,7 @@ func lengths(dir string, n int) error {
 	}
 	defer buffered.Close()
 	for l := n; l > 0; l-- {
-		nfs.Fill(buf[:l], uint64(l), place(l))
+		workload.Fill(buf[:l], uint64(l), place(l))
 		if _, err := buffered.WriteAt(buf[:l], place(l)); err != nil {
 			return fmt.Errorf("buffered write of %d: %w", l, err)
 		}
@@ -62,7 +62,7 @@ func readRecord(f *os.File, p []byte, length int) error {
 	if p[0] != 0 {
 		return fmt.Errorf("the byte before the record of %d is %#02x", length, p[0])
 	}
-	if err := nfs.Check(p[1:], uint64(length), place(length)); err != nil {
+	if err := workload.Check(p[1:], uint64(length), place(length)); err != nil {
 		return fmt.Errorf("record of %d: %w", length, err)
 	}
 	return nil

@@ -1,6 +1,6 @@
 # Version control in the mount: many small files, renames over lock files, read-only objects, mmap of packs.
 export GIT_CONFIG_GLOBAL=/tmp/gitconfig
-git config --global safe.directory '*' # the files belong to whom the server squashes root to
+git config --global safe.directory '*' # the files may belong to another than root
 git config --global user.email nobody@example.org
 git config --global user.name Nobody
 git config --global core.fsync all

@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fileserver/integration/nfs"
+	"fileserver/integration/workload"
 )
 
-// load writes until the file STOP appears, and notes in the file ACKS (nfs.Ack) what the file system has promised to keep. Two
+// load writes until the file STOP appears, and notes in the file ACKS (workload.Ack) what the file system has promised to keep. Two
 // writers append through the page cache and call fsync; two overwrite records in place with O_DSYNC and direct I/O. Each holds a
 // lock on its file. Every system call has to succeed, however long it takes.
 func load(args []string) error {
@@ -46,7 +46,7 @@ type ackFile struct {
 	path string
 }
 
-func (a *ackFile) add(k nfs.Ack) error {
+func (a *ackFile) add(k workload.Ack) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f, err := os.OpenFile(a.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -58,7 +58,7 @@ func (a *ackFile) add(k nfs.Ack) error {
 }
 
 func openLoad(dir string, file, flag int) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, nfs.LoadName(file)), os.O_CREATE|os.O_RDWR|flag, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, workload.LoadName(file)), os.O_CREATE|os.O_RDWR|flag, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func appendLoad(dir string, file int, acks *ackFile, stopped func() bool) error 
 	for !stopped() {
 		for range 1 + rnd.IntN(6) {
 			p := make([]byte, 1+rnd.IntN(300_000))
-			nfs.Fill(p, nfs.LoadSeed(file, 0), at)
+			workload.Fill(p, workload.LoadSeed(file, 0), at)
 			if _, err := f.WriteAt(p, at); err != nil {
 				return err
 			}
@@ -90,10 +90,10 @@ func appendLoad(dir string, file int, acks *ackFile, stopped func() bool) error 
 		if err := f.Sync(); err != nil {
 			return err
 		}
-		if err := acks.add(nfs.Ack{File: file, Length: at}); err != nil {
+		if err := acks.add(workload.Ack{File: file, Length: at}); err != nil {
 			return err
 		}
-		if at > nfs.LoadMax {
+		if at > workload.LoadMax {
 			time.Sleep(100 * time.Millisecond)
 			at = 0 // the same bytes again
 		}
@@ -108,18 +108,18 @@ func recordLoad(dir string, file int, acks *ackFile, stopped func() bool) error 
 		return err
 	}
 	defer f.Close()
-	p := make([]byte, nfs.LoadRecord)
+	p := make([]byte, workload.LoadRecord)
 	for gen := 1; ; gen++ {
-		for r := range nfs.LoadRecords {
+		for r := range workload.LoadRecords {
 			if stopped() {
 				return f.Close()
 			}
-			at := int64(r) * nfs.LoadRecord
-			nfs.Fill(p, nfs.LoadSeed(file, gen), at)
+			at := int64(r) * workload.LoadRecord
+			workload.Fill(p, workload.LoadSeed(file, gen), at)
 			if _, err := f.WriteAt(p, at); err != nil {
 				return err
 			}
-			if err := acks.add(nfs.Ack{File: file, Record: r, Generation: gen}); err != nil {
+			if err := acks.add(workload.Ack{File: file, Record: r, Generation: gen}); err != nil {
 				return err
 			}
 		}

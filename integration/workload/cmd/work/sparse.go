@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"fileserver/integration/nfs"
+	"fileserver/integration/workload"
 )
 
 const gib = 1 << 30
@@ -29,7 +29,7 @@ func sparse(dir string) error {
 	defer f.Close()
 	for i, s := range islands {
 		p := make([]byte, s.n)
-		nfs.Fill(p, uint64(i), s.off)
+		workload.Fill(p, uint64(i), s.off)
 		if _, err := f.WriteAt(p, s.off); err != nil {
 			return fmt.Errorf("write at %d: %w", s.off, err)
 		}
@@ -63,7 +63,7 @@ func sparseCheck(dir string) error {
 		if _, err := f.ReadAt(p, s.off); err != nil {
 			return fmt.Errorf("read at %d: %w", s.off, err)
 		}
-		if err := nfs.Check(p, uint64(i), s.off); err != nil {
+		if err := workload.Check(p, uint64(i), s.off); err != nil {
 			return err
 		}
 		if _, err := f.ReadAt(p[:1], s.off-1); err != nil || p[0] != 0 {
@@ -82,7 +82,7 @@ func sparseCheck(dir string) error {
 // truncate cuts a file inside a page and lets it grow again: what was cut has to read as zeros.
 func truncate(path string) error {
 	data := make([]byte, 100_000)
-	nfs.Fill(data, 1, 0)
+	workload.Fill(data, 1, 0)
 	if err := os.WriteFile(path, data, 0o644); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func appended(path string) error {
 	var all []byte
 	for i := range 200 {
 		p := make([]byte, 1+i*31%777)
-		nfs.Fill(p, 2, int64(len(all)))
+		workload.Fill(p, 2, int64(len(all)))
 		all = append(all, p...)
 		if _, err := files[i%2].Write(p); err != nil {
 			return err
@@ -137,5 +137,5 @@ func appended(path string) error {
 	if err := want("length", len(got), len(all)); err != nil {
 		return err
 	}
-	return nfs.Check(got, 2, 0)
+	return workload.Check(got, 2, 0)
 }

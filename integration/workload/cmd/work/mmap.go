@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"fileserver/integration/nfs"
+	"fileserver/integration/workload"
 )
 
 const mapped = 8<<20 + 1234 // the last page is shared with nothing
@@ -43,17 +43,17 @@ func mapWrite(path string, seed uint64) error {
 	}
 	const step = 3001
 	for at := (mapped - 1) / step * step; at >= 0; at -= step {
-		nfs.Fill(m[at:min(at+step, mapped)], seed, int64(at))
+		workload.Fill(m[at:min(at+step, mapped)], seed, int64(at))
 	}
 	page := make([]byte, 4096)
-	nfs.Fill(page, seed+100, 4096)
+	workload.Fill(page, seed+100, 4096)
 	if _, err := f.WriteAt(page, 4096); err != nil {
 		return err
 	}
-	if err := nfs.Check(m[4096:8192], seed+100, 4096); err != nil {
+	if err := workload.Check(m[4096:8192], seed+100, 4096); err != nil {
 		return fmt.Errorf("write(2) seen through the mapping: %w", err)
 	}
-	nfs.Fill(m[4096:8192], seed, 4096)
+	workload.Fill(m[4096:8192], seed, 4096)
 	return errors.Join(unix.Msync(m, unix.MS_SYNC), unix.Munmap(m), f.Close())
 }
 
@@ -74,5 +74,5 @@ func mapRead(path string, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(nfs.Check(m, seed, 0), unix.Munmap(m))
+	return errors.Join(workload.Check(m, seed, 0), unix.Munmap(m))
 }

@@ -1,14 +1,14 @@
-// Nfswork is what the tests of integration/nfs run in the guest where a shell cannot be exact: it makes system calls on a mounted
+// Work is what the tests of integration/... run in the guest where a shell cannot be exact: it makes system calls on a mounted
 // file system and checks every result and every byte.
 //
-//	nfswork small-create|small-check|small-remove DIR COUNT
-//	nfswork files DIR
-//	nfswork sparse DIR | sparse-check DIR
-//	nfswork lengths DIR MAX | lengths-check DIR MAX
-//	nfswork mmap DIR OTHER
-//	nfswork locks DIR OTHER
-//	nfswork locked FILE
-//	nfswork load DIR ACKS STOP
+//	work small-create|small-check|small-remove DIR COUNT
+//	work files DIR
+//	work sparse DIR | sparse-check DIR
+//	work lengths DIR MAX | lengths-check DIR MAX
+//	work mmap DIR OTHER
+//	work locks DIR OTHER
+//	work locked FILE
+//	work load DIR ACKS STOP
 //
 // It prints what is wrong and ends with status 1, or prints nothing.
 package main
@@ -43,7 +43,7 @@ var commands = map[string]command{
 
 func main() {
 	if len(os.Args) < 2 {
-		fail(errors.New("usage: nfswork COMMAND [ARG]"))
+		fail(errors.New("usage: work COMMAND [ARG]"))
 	}
 	c, ok := commands[os.Args[1]]
 	if !ok || len(os.Args)-2 != c.args {
@@ -55,7 +55,7 @@ func main() {
 }
 
 func fail(err error) {
-	fmt.Fprintln(os.Stderr, "nfswork:", err)
+	fmt.Fprintln(os.Stderr, "work:", err)
 	os.Exit(1)
 }
 

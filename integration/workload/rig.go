@@ -1,0 +1,175 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fileserver/integration/guest"
+)
+
+// Package names of what [Build] is asked for.
+const (
+	Work   = "fileserver/integration/workload/cmd/work"
+	Server = "fileserver/cmd/fileserver"
+)
+
+// Build compiles programs into a new directory, which the caller removes; guests find them there too. They are static, because a
+// guest may have another C library, unless the server is wanted with the race detector.
+func Build(packages ...string) (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "fileserver-"); err != nil {
+		return "", err
+	}
+	for _, pkg := range packages {
+		args, env := []string{"build", "-o", dir + "/"}, append(os.Environ(), "CGO_ENABLED=0")
+		if os.Getenv("FILESERVER_GUEST_RACE") != "" && pkg == Server {
+			args, env = append(args, "-race"), os.Environ()
+		}
+		cmd := exec.Command("go", append(args, pkg)...)
+		cmd.Env = env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return dir, fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
+		}
+	}
+	return dir, nil
+}
+
+// Within returns a context for a test that should take much less time than d under User Mode Linux; emulation gets more.
+func Within(t testing.TB, d time.Duration) context.Context {
+	t.Helper()
+	if kind, err := guest.ParseKind(os.Getenv("FILESERVER_GUEST_KIND")); err == nil && kind == guest.QEMU {
+		d *= 20
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Proto returns what the tests mount over: rdma, or FILESERVER_GUEST_PROTO.
+func Proto() string {
+	if p := os.Getenv("FILESERVER_GUEST_PROTO"); p != "" {
+		return p
+	}
+	return "rdma"
+}
+
+// Rig is a host for guests and, once served, a server with an empty share.
+type Rig struct {
+	Host   *guest.Host
+	Server *guest.Process // nil where the server is in a guest
+	Dir    string         // what is shared
+	Out    string         // the clients' /out
+}
+
+// NewRig makes a host without a server.
+func NewRig(t testing.TB) *Rig {
+	t.Helper()
+	return &Rig{Host: guest.ForTest(t), Out: t.TempDir()}
+}
+
+// Share makes an empty directory to share that everyone may write in: in FILESERVER_GUEST_SHARE, which may be on a file system of
+// interest, or among the temporary files.
+func (r *Rig) Share(t testing.TB) {
+	t.Helper()
+	parent := os.Getenv("FILESERVER_GUEST_SHARE")
+	if parent == "" {
+		parent = t.TempDir()
+	}
+	dir, err := os.MkdirTemp(parent, "share-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, os.ModeSticky|0o777); err != nil {
+		t.Fatal(err)
+	}
+	r.Dir = dir
+}
+
+// Serve starts a server, waits until it listens on a port, and sees to its end.
+func (r *Rig) Serve(ctx context.Context, t testing.TB, port string, argv ...string) {
+	t.Helper()
+	p, err := r.Host.Start(os.Environ(), argv...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Server = p
+	t.Cleanup(func() { r.stop(t) })
+	if err := r.Host.WaitTCP(ctx, p, port); err != nil {
+		t.Fatalf("%v\n%s", err, p.Output())
+	}
+}
+
+// serverFault matches what a server must never print.
+var serverFault = regexp.MustCompile(`(?m)^panic:|^fatal error:|WARNING: DATA RACE|runtime error|^goroutine \d+ \[`)
+
+// stop ends the server as an administrator would, and tells what it said when the test has failed.
+func (r *Rig) stop(t testing.TB) {
+	select {
+	case <-r.Server.Done():
+		t.Errorf("the server ended by itself")
+	default:
+		if err := r.Server.Stop(syscall.SIGTERM, 15*time.Second); err != nil {
+			t.Errorf("the server's graceful stop: %v", err)
+		}
+	}
+	out := r.Server.Output()
+	if serverFault.MatchString(out) {
+		t.Error("the server failed")
+	}
+	if t.Failed() {
+		lines := strings.SplitAfter(out, "\n")
+		t.Logf("the server's last words:\n%s", strings.Join(lines[max(0, len(lines)-100):], ""))
+	}
+}
+
+// Boot starts a client that runs a workload. env is what the protocol's scripts want to know.
+func (r *Rig) Boot(t testing.TB, own fs.FS, workload string, env []string, cfg guest.Config) *guest.Guest {
+	t.Helper()
+	script, err := Script(own, workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Script, cfg.Env, cfg.Out = script, env, r.Out
+	return r.Host.BootForTest(t, cfg)
+}
+
+// SameTree compares the Go source tree with its copy in the share, as the server's machine sees it.
+func (r *Rig) SameTree(t testing.TB) {
+	t.Helper()
+	const src = "/usr/local/go/src"
+	files := 0
+	err := filepath.WalkDir(src, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		rel, err := filepath.Rel(src, path)
+		if err != nil {
+			return err
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		got, err := os.ReadFile(filepath.Join(r.Dir, "src", rel))
+		if err != nil {
+			return err
+		}
+		if string(got) != string(want) {
+			t.Errorf("%s differs", rel)
+		}
+		files++
+		return nil
+	})
+	if err != nil || files < 1000 {
+		t.Errorf("%d files compared, %v", files, err)
+	}
+}
