@@ -67,6 +67,10 @@ func (c *compound) openTarget(a *openArgs) (o opened, st proto.Status) {
 		if a.create {
 			o, st = c.openCreate(a)
 		} else {
+			if c.cur.node != nil {
+				o.before = c.change(c.cur.node)
+				o.after = o.before // which OPEN has not changed
+			}
 			o.t, st = c.find(a.name)
 			if st == proto.OK && o.t.export != nil && o.t.export != c.cur.export {
 				st = c.usable(o.t.export)
