@@ -71,20 +71,20 @@ func (c *createContexts) parse(list wire.CreateContexts, posix bool) (st wire.St
 func (c *createContexts) answer(o *Open, i *info, maximal wire.AccessMask) (list wire.CreateContexts) {
 	if c.maximal {
 		m := wire.MaximalAccess{Access: maximal}
-		if c.maximalFor != 0 && c.maximalFor == i.times.Changed {
+		if c.maximalFor != 0 && c.maximalFor == i.times.Change {
 			m = wire.MaximalAccess{Status: wire.StatusNoneMapped}
 		}
 		list.Add(wire.CreateQueryMaximalAccess, m.Append)
 	}
 	if c.diskID {
 		fsid := o.key.FS
-		id := wire.OnDiskID{DiskFileID: i.fileID(), VolumeID: le.Uint64(fsid[:])}
+		id := wire.OnDiskID{DiskFileID: i.attr.FileID, VolumeID: le.Uint64(fsid[:])}
 		list.Add(wire.CreateQueryOnDiskID, id.Append)
 	}
 	if c.posix {
 		p := wire.PosixCreated{
-			Links: i.Nlink, ReparseTag: i.reparseTag(), Mode: i.Mode & 0o7777,
-			Owner: secdesc.UnixUser(i.UID).Append(nil), Group: secdesc.UnixGroup(i.GID).Append(nil),
+			Links: i.links(), ReparseTag: i.tag(), Mode: posixMode(&i.attr),
+			Owner: secdesc.UnixUser(i.attr.UID).Append(nil), Group: secdesc.UnixGroup(i.attr.GID).Append(nil),
 		}
 		list.Add(wire.CreatePosix, p.Append)
 	}

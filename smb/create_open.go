@@ -22,7 +22,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	o.options = c.q.Options
 	dir, _, _ := links.where(k)
 	i, err := o.info(ctx)
-	if err == nil && i.Nlink == 0 {
+	if err == nil && i.attr.Nlink == 0 {
 		err = vfs.ErrNotFound // it has been deleted since it was found
 		again = true
 	}
@@ -34,7 +34,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 		o.end(ctx)
 		return st, false
 	}
-	rights, err := c.share.rights(ctx, c.cred, o.node, dir, &i.Attr, i.attributes)
+	rights, err := c.share.rights(ctx, c.cred, o.node, dir, &i.attr, i.dos)
 	if err != nil {
 		o.end(ctx)
 		return statusOf(err), false
@@ -65,7 +65,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	if rc != nil {
 		c.tries++
 		o.end(ctx) // everything may be different when the oplock has been broken
-		return c.r.wait(rc, createAgain), false
+		return c.r.await(rc, createAgain), false
 	}
 	if st == wire.StatusSuccess {
 		st = c.openFile(ctx, o, &i)
@@ -80,7 +80,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 
 // mayOpen checks what the object is against what the request wants.
 func (c *create) mayOpen(i *info) wire.Status {
-	isDir := i.Kind == vfs.KindDirectory
+	isDir := i.attr.Kind == vfs.KindDirectory
 	switch {
 	case c.q.Disposition == wire.FileCreate:
 		return wire.StatusObjectNameCollision
@@ -90,9 +90,9 @@ func (c *create) mayOpen(i *info) wire.Status {
 		return wire.StatusNotADirectory
 	case !c.does(newContents):
 		return wire.StatusSuccess
-	case i.Kind != vfs.KindRegular, i.attributes&wire.FileAttributeReadonly != 0:
+	case i.attr.Kind != vfs.KindRegular, i.dos&wire.FileAttributeReadonly != 0:
 		return wire.StatusAccessDenied
-	case i.attributes&^c.q.FileAttributes&(wire.FileAttributeHidden|wire.FileAttributeSystem) != 0:
+	case i.dos&^c.q.FileAttributes&(wire.FileAttributeHidden|wire.FileAttributeSystem) != 0:
 		return wire.StatusAccessDenied
 	}
 	return wire.StatusSuccess
@@ -147,10 +147,10 @@ func (c *create) claim(o *Open) (wire.Status, *lock.Recall) {
 // openFile opens the file's data if the open is of it, and replaces it if that is asked for.
 func (c *create) openFile(ctx context.Context, o *Open, i *info) wire.Status {
 	c.action = wire.FileOpened
-	if i.Kind == vfs.KindDirectory {
+	if i.attr.Kind == vfs.KindDirectory {
 		return wire.StatusSuccess
 	}
-	if i.Kind != vfs.KindRegular {
+	if i.attr.Kind != vfs.KindRegular {
 		if o.granted&(wire.FileReadData|wire.FileWriteData|wire.FileAppendData) != 0 && c.q.Options&wire.FileOpenReparsePoint == 0 &&
 			c.desired&wire.MaximumAllowed == 0 {
 			return wire.StatusAccessDenied // devices, pipes and sockets are not read through a server

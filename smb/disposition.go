@@ -3,8 +3,10 @@ package smb
 import (
 	"context"
 
+	"fileserver/smb/namespace"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
+	"fileserver/vfs/lock"
 )
 
 // mayBeDeleted checks that the open's file can be deleted: not if it is read-only, the share's root, or a directory that
@@ -14,7 +16,7 @@ func (o *Open) mayBeDeleted(ctx context.Context, i *info) wire.Status {
 	switch {
 	case dir == nil:
 		return wire.StatusCannotDelete
-	case i.attributes&wire.FileAttributeReadonly != 0:
+	case i.dos&wire.FileAttributeReadonly != 0:
 		return wire.StatusCannotDelete
 	case !o.dir:
 		return wire.StatusSuccess
@@ -31,10 +33,11 @@ func (o *Open) mayBeDeleted(ctx context.Context, i *info) wire.Status {
 	return wire.StatusSuccess
 }
 
-// setDelete has the open's file deleted when the last open of its name is closed, or not any more: FileDispositionInformation
-// (MS-FSCC 2.4.11). The open needs DELETE, which the caller has checked.
-func (o *Open) setDelete(ctx context.Context, del bool) wire.Status {
-	if del {
+// setDeletePending has the open's file deleted when the last open of its name is closed, or not any more; with posix it loses the
+// name at once (FileDispositionInformation, FileDispositionInformationEx: MS-FSCC 2.4.11). DELETE access is the caller's to check.
+func (o *Open) setDeletePending(ctx context.Context, r *request, on, posix bool) wire.Status {
+	links := &o.session.srv.links
+	if on {
 		i, err := o.info(ctx)
 		if err != nil {
 			return statusOf(err)
@@ -42,22 +45,38 @@ func (o *Open) setDelete(ctx context.Context, del bool) wire.Status {
 		if st := o.mayBeDeleted(ctx, &i); st != wire.StatusSuccess {
 			return st
 		}
+		if posix {
+			return statusOf(links.unlink(ctx, o.link, r.cred()))
+		}
 	}
-	o.session.srv.links.setPending(o.link, del, &o.session.user.Cred)
+	links.setPending(o.link, on, r.cred())
 	return wire.StatusSuccess
 }
 
 // deletePending tells whether the file will be deleted, as FileStandardInformation says.
 func (o *Open) deletePending() bool { return o.session.srv.links.isPending(o.link) }
 
-// path is the open's path from the share's root, elements separated by "/", "" for the root.
-func (o *Open) path() string {
-	_, _, path := o.session.srv.links.where(o.link)
-	return path
+// parent is the directory of the open's name, and the name in it: what a rename is from. The reference is
+// the caller's. The share's root has none, and cannot be renamed.
+func (o *Open) parent(ctx context.Context) (vfs.Node, string, wire.Status) {
+	dir, name, _ := o.session.srv.links.where(o.link)
+	if dir == nil {
+		return nil, "", wire.StatusAccessDenied
+	}
+	n, err := o.tree.share.FS.Resolve(ctx, dir.Handle())
+	return n, name, statusOf(err)
 }
 
-// info asks what there is to say of the open's file.
-func (o *Open) info(ctx context.Context) (info, error) {
-	_, name, _ := o.session.srv.links.where(o.link)
-	return o.tree.share.infoOf(ctx, o.node, name)
+// moved notes that the open's name has become what obj names, replacing obj.Node if there is one. It may take
+// obj.Dir over; obj is released by the caller as ever.
+func (o *Open) moved(_ context.Context, obj *namespace.Object) {
+	var replaced *lock.FileKey
+	if obj.Node != nil {
+		k := o.tree.share.key(obj.Node)
+		replaced = &k
+	}
+	o.session.srv.links.move(o.link, obj, replaced)
 }
+
+// openBelow tells whether something in the open's directory, or further down, is open: then it cannot be renamed (MS-FSA 2.1.5.15.11).
+func (o *Open) openBelow() bool { return o.dir && o.session.srv.links.below(o.link) }

@@ -21,12 +21,13 @@ type links struct {
 type link struct {
 	key   lock.FileKey
 	fs    vfs.FS
-	dir   vfs.Node   // nil: the share's root; the link's own reference
 	entry vfs.Handle // what the name itself names: the file, or a symbolic link that leads to it
 	isDir bool       // Remove takes a directory
 
 	// Guarded by links.mu.
-	name, path string // on disk; path from the share's root
+	dir        vfs.Node   // nil: the share's root; the link's own reference
+	left       []vfs.Node // directories it has been moved from: somebody may be using them
+	name, path string   // on disk; path from the share's root
 	opens      int
 	pending    bool      // deleted with the last open; meanwhile nobody opens it
 	removed    bool      // deleted already (POSIX semantics)
@@ -71,9 +72,9 @@ func (l *links) leave(ctx context.Context, k *link, del *vfs.Cred) error {
 	var err error
 	if last && k.pending && !k.removed {
 		// It stays in the table until it is deleted, so that nobody opens it meanwhile.
-		name := k.name
+		dir, name := k.dir, k.name
 		l.mu.Unlock()
-		err = k.remove(ctx, name)
+		err = k.remove(ctx, dir, name)
 		l.mu.Lock()
 	}
 	k.opens--
@@ -82,7 +83,9 @@ func (l *links) leave(ctx context.Context, k *link, del *vfs.Cred) error {
 	}
 	l.mu.Unlock()
 	if last && k.dir != nil {
-		k.dir.Release()
+		for _, d := range append(k.left, k.dir) {
+			d.Release()
+		}
 	}
 	return err
 }
@@ -106,11 +109,11 @@ func (l *links) drop(k *link) {
 }
 
 // remove deletes the name, if it still names what was opened: others may have moved it.
-func (k *link) remove(ctx context.Context, name string) error {
-	if k.dir == nil {
+func (k *link) remove(ctx context.Context, dir vfs.Node, name string) error {
+	if dir == nil {
 		return vfs.ErrBusy
 	}
-	n, err := k.dir.Lookup(ctx, k.cred, name)
+	n, err := dir.Lookup(ctx, k.cred, name)
 	if err != nil {
 		return err
 	}
@@ -119,7 +122,7 @@ func (k *link) remove(ctx context.Context, name string) error {
 	if !same {
 		return vfs.ErrNotFound
 	}
-	return k.dir.Remove(ctx, k.cred, name, k.isDir)
+	return dir.Remove(ctx, k.cred, name, k.isDir)
 }
 
 // setPending has the file deleted with the last open, or not.
@@ -144,9 +147,9 @@ func (l *links) unlink(ctx context.Context, k *link, c *vfs.Cred) error {
 		return nil
 	}
 	k.pending, k.cred = true, c
-	name := k.name
+	dir, name := k.dir, k.name
 	l.mu.Unlock()
-	err := k.remove(ctx, name)
+	err := k.remove(ctx, dir, name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
@@ -189,4 +192,33 @@ func (l *links) below(k *link) bool {
 		}
 	}
 	return false
+}
+
+// move gives a link the name that obj names, and those below it their new paths. The links of a file that it replaces have lost their
+// name. It takes over obj.Dir if that is another directory.
+func (l *links) move(k *link, obj *namespace.Object, replaced *lock.FileKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if replaced != nil {
+		for _, x := range l.of[*replaced] {
+			if x != k && x.name == obj.Name && x.dir != nil && x.dir.Handle() == obj.Dir.Handle() {
+				x.removed = true
+			}
+		}
+	}
+	if k.isDir {
+		prefix := k.path + "/"
+		for _, all := range l.of {
+			for _, x := range all {
+				if rest, ok := strings.CutPrefix(x.path, prefix); ok && x.fs == k.fs {
+					x.path = obj.Path + "/" + rest
+				}
+			}
+		}
+	}
+	if k.dir.Handle() != obj.Dir.Handle() {
+		k.left = append(k.left, k.dir)
+		k.dir, obj.Dir = obj.Dir, nil
+	}
+	k.name, k.path = obj.Name, obj.Path
 }

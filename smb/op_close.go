@@ -24,8 +24,8 @@ func opClose(ctx context.Context, r *request) wire.Status {
 		if i, err := o.info(ctx); err == nil {
 			resp = wire.CloseResponse{
 				Flags:        wire.CloseFlagPostQueryAttrib,
-				CreationTime: i.times.Created, LastAccessTime: i.times.Accessed, LastWriteTime: i.times.Written, ChangeTime: i.times.Changed,
-				AllocationSize: i.allocated(), EndOfFile: i.size(), FileAttributes: i.attributes,
+				CreationTime: i.times.Creation, LastAccessTime: i.times.LastAccess, LastWriteTime: i.times.LastWrite, ChangeTime: i.times.Change,
+				AllocationSize: i.allocated(), EndOfFile: i.size(), FileAttributes: i.dos,
 			}
 		}
 	}

@@ -177,11 +177,11 @@ func (c *create) finish(ctx context.Context, o *Open, maximal wire.AccessMask) w
 	}
 	resp := wire.CreateResponse{
 		OplockLevel: level, Action: c.action,
-		CreationTime: i.times.Created, LastAccessTime: i.times.Accessed, LastWriteTime: i.times.Written, ChangeTime: i.times.Changed,
-		AllocationSize: i.allocated(), EndOfFile: i.size(), FileAttributes: i.attributes, FileID: o.id,
+		CreationTime: i.times.Creation, LastAccessTime: i.times.LastAccess, LastWriteTime: i.times.LastWrite, ChangeTime: i.times.Change,
+		AllocationSize: i.allocated(), EndOfFile: i.size(), FileAttributes: i.dos, FileID: o.id,
 		Contexts: c.ctxs.answer(o, &i, maximal&r.tree.maximalAccess()),
 	}
-	if i.Kind == vfs.KindSymlink {
+	if i.attr.Kind == vfs.KindSymlink {
 		resp.Flags = wire.CreateFlagReparsePoint
 	}
 	return r.reply(&resp)

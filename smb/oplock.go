@@ -1,16 +1,14 @@
 package smb
 
 import (
-	"context"
-	"sync"
 	"time"
 
 	"fileserver/smb/wire"
 	"fileserver/vfs/lock"
 )
 
-// protoSMB is lock.CacheKey.Proto, and lock.Owner.Proto, of SMB.
-const protoSMB = 1
+// lockProto tells the clients of SMB apart from others in package lock.
+const lockProto = 3
 
 // breakTimeout is how long a client has to answer an oplock break (MS-SMB2 3.3.2.1).
 const breakTimeout = 35 * time.Second
@@ -42,9 +40,7 @@ func levelOf(c lock.Caching) uint8 {
 
 // cacheKey is who caches: every open is somebody of its own.
 func (o *Open) cacheKey() lock.CacheKey {
-	k := lock.CacheKey{Proto: protoSMB, Client: o.session.id}
-	le.PutUint64(k.ID[:], o.serial)
-	return k
+	return lock.CacheKey{Proto: lockProto, Client: o.serial}
 }
 
 // grantOplock grants the level that was asked for, or what others leave of it, and returns it (MS-FSA 2.1.5.17).
@@ -180,22 +176,4 @@ func (o *Open) sendBreak(level uint8) {
 	if err := conn.sendOne(buf, len(b), sealed); err != nil {
 		conn.drop(err)
 	}
-}
-
-// wait parks the request until rc is done, and goes on with then. The client is told, and may cancel.
-func (r *request) wait(rc *lock.Recall, then func(context.Context, *request) wire.Status) wire.Status {
-	stop := make(chan struct{})
-	var once sync.Once
-	if st := r.goAsync(func(wire.Status) { once.Do(func() { close(stop) }) }); st != wire.StatusPending {
-		return st
-	}
-	go func() {
-		select {
-		case <-rc.Done():
-			r.resume(then)
-		case <-stop:
-			r.resume(func(context.Context, *request) wire.Status { return wire.StatusCancelled })
-		}
-	}()
-	return statusParked
 }

@@ -141,8 +141,8 @@ func unmap(e string) string {
 	return string(b)
 }
 
-// visible is the name that clients see of one on disk: what they may not use is mapped.
-func visible(name string) string {
+// Visible is the name that clients see of one on disk: what they may not use is mapped.
+func Visible(name string) string {
 	if !mapped(name) {
 		return name
 	}
@@ -164,7 +164,7 @@ func visible(name string) string {
 	return string(b)
 }
 
-// mapped tells whether visible changes the name.
+// mapped tells whether Visible changes the name.
 func mapped(name string) bool {
 	for i := range len(name) {
 		switch c := name[i]; c {
@@ -190,7 +190,7 @@ func AppendName(b []byte, path string) []byte {
 		if i > 0 {
 			b = append(b, '\\', 0)
 		}
-		b = wire.AppendUTF16(b, visible(e))
+		b = wire.AppendUTF16(b, Visible(e))
 		if !more {
 			return b
 		}

@@ -96,12 +96,12 @@ func (t *tables) find(ctx context.Context, c *vfs.Cred, dir vfs.Node, name strin
 			return "", err
 		}
 	}
-	want := visible(name)
+	want := Visible(name)
 	found, ok := d.names[fold(t.seed, want)]
 	switch {
 	case !ok:
 		return "", vfs.ErrNotFound
-	case found != "" && Equal(visible(found), want):
+	case found != "" && Equal(Visible(found), want):
 		return found, nil
 	}
 	return search(ctx, c, dir, want)
@@ -112,7 +112,7 @@ func (t *tables) load(ctx context.Context, c *vfs.Cred, dir vfs.Node, d *table, 
 	start := time.Now()
 	d.loaded, d.names = false, make(map[uint64]string)
 	_, err := dir.ReadDir(ctx, c, 0, 0, false, func(e *vfs.DirEntry) bool {
-		h := fold(t.seed, visible(e.Name))
+		h := fold(t.seed, Visible(e.Name))
 		if _, ok := d.names[h]; !ok {
 			name := e.Name
 			if len(d.names) >= bigTable {
@@ -148,7 +148,7 @@ func (d *table) limit() time.Time { return d.read.Add(max(tableLife, 20*d.cost))
 // search reads the directory for a name.
 func search(ctx context.Context, c *vfs.Cred, dir vfs.Node, want string) (found string, err error) {
 	_, err = dir.ReadDir(ctx, c, 0, 0, false, func(e *vfs.DirEntry) bool {
-		if Equal(visible(e.Name), want) {
+		if Equal(Visible(e.Name), want) {
 			found = e.Name
 			return false
 		}
@@ -176,7 +176,7 @@ func (t *tables) added(ctx context.Context, dir vfs.Node, name string) {
 		d.loaded, d.names = false, nil
 		return
 	}
-	if h := fold(t.seed, visible(name)); d.names[h] == "" {
+	if h := fold(t.seed, Visible(name)); d.names[h] == "" {
 		if len(d.names) >= bigTable {
 			name = ""
 		}

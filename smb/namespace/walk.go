@@ -237,7 +237,7 @@ func (v *View) Added(ctx context.Context, dir vfs.Node, name string) {
 func SymlinkError(target string, rest []string) wire.SymlinkError {
 	unparsed := 0
 	for _, e := range rest {
-		unparsed += 2 + wire.UTF16Len(visible(e))
+		unparsed += 2 + wire.UTF16Len(Visible(e))
 	}
 	e := wire.SymlinkError{Unparsed: uint16(min(unparsed, wire.MaxNameLen))}
 	if !strings.HasPrefix(target, "/") {

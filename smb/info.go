@@ -1,0 +1,101 @@
+package smb
+
+import (
+	"context"
+
+	"fileserver/smb/namespace"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+)
+
+// info is what the information classes tell of an object.
+type info struct {
+	attr  vfs.Attr
+	meta  namespace.Meta
+	dos   wire.FileAttributes
+	times wire.Times
+}
+
+// infoOf finds out about a node whose last name is name.
+func infoOf(ctx context.Context, v *namespace.View, n vfs.Node, name string) (i info, err error) {
+	if i.attr, err = n.GetAttr(ctx, vfs.AttrStat); err != nil {
+		return i, err
+	}
+	i.meta = namespace.LoadMeta(ctx, n)
+	i.complete(v, name)
+	return i, nil
+}
+
+// complete derives the rest from attr and meta.
+func (i *info) complete(v *namespace.View, name string) {
+	i.dos = v.Attributes(i.attr.Kind, name, &i.meta)
+	t := namespace.TimesOf(&i.attr, &i.meta)
+	i.times = wire.Times{Creation: t.Created, LastAccess: t.Accessed, LastWrite: t.Written, Change: t.Changed}
+}
+
+// directory tells whether the object is one.
+func (i *info) directory() bool { return i.attr.Kind == vfs.KindDirectory }
+
+// size is the end of the file, bytes; directories and such have none.
+func (i *info) size() uint64 {
+	if i.attr.Kind != vfs.KindRegular {
+		return 0
+	}
+	return i.attr.Size
+}
+
+// allocated is the storage of the file, bytes.
+func (i *info) allocated() uint64 {
+	if i.attr.Kind != vfs.KindRegular {
+		return 0
+	}
+	return i.attr.Used
+}
+
+// tag is the reparse tag; 0 if the object is not a reparse point.
+func (i *info) tag() uint32 {
+	if i.attr.Kind == vfs.KindSymlink {
+		return wire.ReparseTagSymlink
+	}
+	return 0
+}
+
+// links is how many names the object has; directories have one.
+func (i *info) links() uint32 {
+	if i.directory() {
+		return 1
+	}
+	return i.attr.Nlink
+}
+
+// info finds out about the open.
+func (o *Open) info(ctx context.Context) (info, error) {
+	return infoOf(ctx, o.tree.share.view(), o.node, o.lastName())
+}
+
+// path is the open's name now: elements separated by "/", "" for the share's root.
+func (o *Open) path() string {
+	_, _, path := o.session.srv.links.where(o.link)
+	return path
+}
+
+// lastName is the last element of path.
+func (o *Open) lastName() string {
+	p := o.path()
+	for i := len(p) - 1; i >= 0; i-- {
+		if p[i] == '/' {
+			return p[i+1:]
+		}
+	}
+	return p
+}
+
+// posixMode is a mode as the POSIX extensions have it: with the type of the object (SMB 3.1.1 POSIX Extensions 2.2.14.2.16).
+func posixMode(a *vfs.Attr) uint32 {
+	return a.Mode&0o7777 | posixTypes[a.Kind]
+}
+
+var posixTypes = [...]uint32{
+	vfs.KindRegular: 0o100000, vfs.KindDirectory: 0o040000, vfs.KindSymlink: 0o120000, vfs.KindBlock: 0o060000,
+	vfs.KindChar: 0o020000, vfs.KindSocket: 0o140000, vfs.KindFIFO: 0o010000,
+}
