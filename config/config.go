@@ -18,6 +18,7 @@ type Config struct {
 	// Shares are in order of their names.
 	Shares  []Share `mapstructure:"shares"`
 	NFS     NFS     `mapstructure:"nfs"`
+	SMB     SMB     `mapstructure:"smb"`
 	IWARP   IWARP   `mapstructure:"iwarp"`
 	Limits  Limits  `mapstructure:"limits"`
 	Metrics Metrics `mapstructure:"metrics"`
@@ -31,13 +32,14 @@ type Config struct {
 }
 
 // Share is one directory, published under one name by every enabled protocol:
-// NFS path /NAME.
+// NFS path /NAME, SMB path \\SERVER\NAME.
 type Share struct {
 	Name     string         `mapstructure:"name"`
 	Path     string         `mapstructure:"path"`      // absolute after loading
 	ReadOnly bool           `mapstructure:"read_only"` // for all clients
 	Allow    []netip.Prefix `mapstructure:"allow"`     // clients admitted; after loading never empty
 	NFS      ShareNFS       `mapstructure:"nfs"`
+	SMB      ShareSMB       `mapstructure:"smb"`
 }
 
 // ShareNFS are a share's options for NFS clients.
@@ -163,6 +165,17 @@ var defaults = map[string]any{
 	"nfs.versions":       []string{"3", "4.1", "4.2"},
 	"nfs.lease":          "90s",
 	"nfs.grace":          "90s",
+	"smb.enabled":        "auto",
+	"smb.port":           445,
+	"smb.rdma_port":      5445,
+	"smb.name":           "",
+	"smb.workgroup":      "WORKGROUP",
+	"smb.signing":        "enabled",
+	"smb.encryption":     "off",
+	"smb.min_dialect":    "2.0.2",
+	"smb.max_dialect":    "3.1.1",
+	"smb.guest":          "",
+	"smb.interfaces":     []string{},
 	"iwarp.enabled":      true,
 	"iwarp.crc":          "auto",
 	"iwarp.max_fpdu":     0,

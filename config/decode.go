@@ -31,6 +31,11 @@ var parsers = map[reflect.Type]parser{
 	reflect.TypeFor[Version]():       oneOf(Version3, Version41, Version42),
 	reflect.TypeFor[CRC]():           oneOf(CRCAuto, CRCAlways),
 	reflect.TypeFor[Format]():        oneOf(FormatText, FormatJSON),
+	reflect.TypeFor[Switch]():        oneOf(SwitchAuto, SwitchOn, SwitchOff),
+	reflect.TypeFor[Signing]():       oneOf(SigningEnabled, SigningRequired),
+	reflect.TypeFor[Encryption]():    oneOf(EncryptionOff, EncryptionDesired, EncryptionRequired),
+	reflect.TypeFor[Dialect]():       parseDialect,
+	reflect.TypeFor[Interface]():     parseInterface,
 }
 
 // decodeHook converts every value of the configuration (mapstructure.DecodeHookFuncValue).

@@ -65,8 +65,9 @@ func newLoader(fs *pflag.FlagSet) *loader {
 	return &loader{flags: fs, v: viper.New(), uid: os.Geteuid(), gid: os.Getegid()}
 }
 
-func (l *loader) load() *Config {
-	cfg := &Config{File: l.configFile()}
+// read reads the file and lays the other sources over it.
+func (l *loader) read(cfg *Config) {
+	cfg.File = l.configFile()
 	l.file = &file{}
 	if cfg.File != "" {
 		l.file, l.bad = readFile(cfg.File)
@@ -84,6 +85,11 @@ func (l *loader) load() *Config {
 			}
 		}
 	}
+}
+
+func (l *loader) load() *Config {
+	cfg := &Config{}
+	l.read(cfg)
 	shares := l.shares()
 	delete(l.file.values, "shares")
 	if err := l.v.MergeConfigMap(l.file.values); err != nil {
@@ -159,6 +165,13 @@ func (l *loader) shares() []any {
 			}
 		}
 		share["nfs"] = nfs
+		smb := shareSMBDefaults()
+		if set, ok := share["smb"].(map[string]any); ok {
+			for k, v := range set {
+				smb[k] = v
+			}
+		}
+		share["smb"] = smb
 	}
 	slices.Sort(l.names)
 	for _, name := range l.names {
@@ -228,30 +241,36 @@ func envName(key string) string {
 // resolve fills in what depends on other values, and makes paths absolute:
 // those of the file are relative to its directory.
 func (l *loader) resolve(cfg *Config) {
-	abs := func(key, path string) string {
-		if path == "" || filepath.IsAbs(path) {
-			return path
-		}
-		if l.file.name != "" && strings.HasPrefix(l.source(key), l.file.name) {
-			path = filepath.Join(filepath.Dir(l.file.name), path)
-		}
-		out, err := filepath.Abs(path)
-		if err != nil {
-			l.problem(key, "%q cannot be made absolute: %v; write an absolute path", path, err)
-		}
-		return out
-	}
 	for i := range cfg.Shares {
 		s := &cfg.Shares[i]
-		s.Path = abs("shares."+s.Name+".path", s.Path)
+		s.Path = l.abs("shares."+s.Name+".path", s.Path)
 		if s.Allow == nil {
 			s.Allow = cfg.Allow
 		}
 	}
+	l.resolveState(cfg)
+}
+
+func (l *loader) resolveState(cfg *Config) {
 	if cfg.StateDir == "" {
 		cfg.StateDir = l.defaultStateDir()
 	}
-	cfg.StateDir = abs("state_dir", cfg.StateDir)
+	cfg.StateDir = l.abs("state_dir", cfg.StateDir)
+}
+
+// abs makes the path that a key has absolute.
+func (l *loader) abs(key, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	if l.file.name != "" && strings.HasPrefix(l.source(key), l.file.name) {
+		path = filepath.Join(filepath.Dir(l.file.name), path)
+	}
+	out, err := filepath.Abs(path)
+	if err != nil {
+		l.problem(key, "%q cannot be made absolute: %v; write an absolute path", path, err)
+	}
+	return out
 }
 
 func (l *loader) defaultStateDir() string {

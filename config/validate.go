@@ -59,8 +59,8 @@ func (c *Config) checkListen(bad *problems) {
 
 func (c *Config) checkServices(bad *problems) {
 	n := &c.NFS
-	if !n.Enabled {
-		bad.add("nfs.enabled", "false leaves nothing to serve; set it to true")
+	if !n.Enabled && c.SMB.Enabled == SwitchOff {
+		bad.add("nfs.enabled", "false, and smb.enabled as well, leaves nothing to serve; set one to true")
 	}
 	if n.Port != 0 && n.Port == n.RDMAPort && c.IWARP.Enabled {
 		bad.add("nfs.rdma_port", "%d is the port of nfs.port, too; write e.g. 20049", n.RDMAPort)
@@ -86,7 +86,43 @@ func (c *Config) checkServices(bad *problems) {
 	if m := c.Limits.InFlight; m < 1 || m > 1024 {
 		bad.add("limits.in_flight", "%d is not between 1 and 1024; write e.g. 128", m)
 	}
+	c.checkSMB(bad)
 	c.checkMetrics(bad)
+}
+
+var netbiosName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,15}$`)
+
+func (c *Config) checkSMB(bad *problems) {
+	s := &c.SMB
+	taken := map[uint16]string{}
+	if c.NFS.Enabled {
+		taken[c.NFS.Port] = "nfs.port"
+		if c.IWARP.Enabled {
+			taken[c.NFS.RDMAPort] = "nfs.rdma_port"
+		}
+	}
+	for _, p := range []struct {
+		key  string
+		port uint16
+		used bool
+	}{{"smb.port", s.Port, true}, {"smb.rdma_port", s.RDMAPort, c.IWARP.Enabled}} {
+		if other := taken[p.port]; p.used && p.port != 0 && other != "" && s.Enabled != SwitchOff {
+			bad.add(p.key, "%d is the port of %s, too; give it another", p.port, other)
+		}
+		taken[p.port] = p.key
+	}
+	if s.Name != "" && !netbiosName.MatchString(s.Name) {
+		bad.add("smb.name", "%q is no name for a server; use up to 15 letters, digits, '_' and '-'", s.Name)
+	}
+	if !netbiosName.MatchString(s.Workgroup) {
+		bad.add("smb.workgroup", "%q is no name for a workgroup; use up to 15 letters, digits, '_' and '-'", s.Workgroup)
+	}
+	if order := []Dialect{Dialect202, Dialect210, Dialect300, Dialect302, Dialect311}; slices.Index(order, s.MinDialect) > slices.Index(order, s.MaxDialect) {
+		bad.add("smb.min_dialect", "%s is later than smb.max_dialect (%s); swap them", s.MinDialect, s.MaxDialect)
+	}
+	if s.Encryption == EncryptionRequired && (s.MaxDialect == Dialect202 || s.MaxDialect == Dialect210) {
+		bad.add("smb.encryption", "required cannot be had with smb.max_dialect %s; write 3.1.1 there", s.MaxDialect)
+	}
 }
 
 func (c *Config) checkMetrics(bad *problems) {

@@ -16,7 +16,10 @@ type fsctl struct {
 }
 
 // fsctls are the control codes there are; others fail with STATUS_INVALID_DEVICE_REQUEST (MS-SMB2 3.3.5.15).
-var fsctls = map[wire.FsctlCode]fsctl{}
+var fsctls = map[wire.FsctlCode]fsctl{
+	wire.FsctlValidateNegotiateInfo:     {run: fsctlValidateNegotiate},
+	wire.FsctlQueryNetworkInterfaceInfo: {run: fsctlInterfaces},
+}
 
 // opIoctl handles IOCTL (MS-SMB2 3.3.5.15).
 func opIoctl(ctx context.Context, r *request) wire.Status {

@@ -2,6 +2,7 @@ package smb
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,12 @@ type Share struct {
 	gone atomic.Bool // replaced, or removed
 	once sync.Once
 	tree *namespace.View
+}
+
+// Same tells whether the shares are alike.
+func (s *Share) Same(o *Share) bool {
+	return s.Name == o.Name && s.Comment == o.Comment && s.FS == o.FS && s.ReadOnly == o.ReadOnly && s.Encrypt == o.Encrypt &&
+		slices.Equal(s.Allow, o.Allow) && (s.Allow == nil) == (o.Allow == nil)
 }
 
 // admits tells whether clients at the address may connect.

@@ -1,4 +1,4 @@
-// Command fileserver publishes directories over NFS, on TCP and on RDMA.
+// Command fileserver publishes directories over NFS and SMB, on TCP and on RDMA.
 package main
 
 import (
@@ -22,13 +22,13 @@ func main() { os.Exit(run()) }
 func run() int {
 	root := &cobra.Command{
 		Use:           "fileserver",
-		Short:         "publish directories over NFS, on TCP and on RDMA",
+		Short:         "publish directories over NFS and SMB, on TCP and on RDMA",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c, err} })
-	root.AddCommand(serveCommand(), checkCommand(), versionCommand())
+	root.AddCommand(serveCommand(), checkCommand(), userCommand(), versionCommand())
 	err := root.Execute()
 	if err == nil {
 		return 0

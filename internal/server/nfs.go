@@ -2,13 +2,10 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 
-	"fileserver/config"
 	"fileserver/nfs/rpc"
 	"fileserver/nfsrdma"
-	"fileserver/rdma/iwarp"
 )
 
 // startNFS makes the RPC programs and serves them on every transport.
@@ -56,29 +53,21 @@ func (s *Server) startNFS() error {
 // startIWARP serves the handler over the provider in software.
 func (s *Server) startIWARP(handler rpc.Handler) (*rdmaService, error) {
 	cfg := s.cfg
-	crc := iwarp.CRCIfAsked
-	if cfg.IWARP.CRC == config.CRCAlways {
-		crc = iwarp.CRCAlways
-	}
-	provider, err := iwarp.New(iwarp.Config{Log: s.log.Logger, CRC: crc, MaxFPDU: cfg.IWARP.MaxFPDU})
+	p, err := s.software()
 	if err != nil {
-		return nil, fmt.Errorf("iwarp: %w", err)
+		return nil, err
 	}
-	r := &rdmaService{
-		log: s.log, provider: provider, closeProvider: provider.Close,
-		addrs: on(cfg.Listen, cfg.NFS.RDMAPort), memory: &memories{pool: s.pool},
-	}
+	r := &rdmaService{log: s.log, provider: p, addrs: on(cfg.Listen, cfg.NFS.RDMAPort)}
 	r.rpc, err = nfsrdma.NewServer(nfsrdma.Config{
-		Handler: handler, Memory: r.memory.get, Logger: s.log.Logger,
+		Handler: handler, Memory: p.memory.get, Logger: s.log.Logger,
 		MaxConns: cfg.Limits.Connections, Credits: cfg.Limits.InFlight,
 	})
 	if err != nil {
-		return nil, errors.Join(err, provider.Close())
+		return nil, err
 	}
 	if err := s.listen("nfs", "iwarp", r); err != nil {
 		return nil, err
 	}
-	s.addIWARPMetrics(provider)
 	return r, nil
 }
 

@@ -15,12 +15,9 @@ import (
 // rdmaService is ONC RPC over one RDMA provider.
 type rdmaService struct {
 	log      *Log
-	provider rdma.Provider
+	provider *provider
 	addrs    []netip.AddrPort
 	rpc      *nfsrdma.Server
-	memory   *memories
-	// closeProvider ends the provider, when nothing uses it any more.
-	closeProvider func() error
 
 	cancel    context.CancelFunc // ends accepting
 	listeners []rdma.Listener
@@ -54,7 +51,7 @@ func (r *rdmaService) shutdown(ctx context.Context) error {
 		errs = append(errs, l.Close())
 	}
 	r.wg.Wait()
-	errs = append(errs, r.rpc.Shutdown(ctx), r.closeProvider(), r.memory.close())
+	errs = append(errs, r.rpc.Shutdown(ctx))
 	return errors.Join(errs...)
 }
 

@@ -10,7 +10,6 @@ import (
 	"fileserver/nfs/v4"
 	"fileserver/nfs/v4/proto"
 	"fileserver/nfsrdma"
-	"fileserver/rdma/iwarp"
 )
 
 // rpcObserver implements rpc.Observer.
@@ -187,12 +186,12 @@ func (s *Server) addRDMAMetrics(over *rdmaService) {
 		metric(metrics.Counter, "rpcrdma_refused_chunk_total", "Calls and replies refused with ERR_CHUNK.", func(t *nfsrdma.Totals) int64 { return t.ErrChunk }),
 		metric(metrics.Counter, "rpcrdma_dropped_total", "Messages that are no calls.", func(t *nfsrdma.Totals) int64 { return t.Dropped }),
 		metrics.Metric{Kind: metrics.Gauge, Name: "rdma_registered_bytes", Help: "Memory registered with the device.", Labels: []string{"device"},
-			Read: over.memory.report},
+			Read: over.provider.memory.report},
 	)
 }
 
 // addIWARPMetrics publishes the figures of the iWARP provider.
-func (s *Server) addIWARPMetrics(p *iwarp.Provider) {
+func (s *Server) addIWARPMetrics(p *provider) {
 	s.metrics.Add(metrics.Metric{
 		Kind: metrics.Counter, Name: "iwarp_terminates_total", Labels: []string{"direction"},
 		Help: "Terminate messages, sent and received.",

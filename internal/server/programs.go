@@ -9,13 +9,12 @@ import (
 	"fileserver/nfs/rpc"
 	"fileserver/nfs/v3"
 	"fileserver/nfs/v4"
-	"fileserver/vfs/lock"
 )
 
 // programs makes the RPC programs of the versions of NFS that are configured.
 func (s *Server) programs() ([]*rpc.Program, error) {
 	cfg := &s.cfg.NFS
-	locks, dirs, verifier := lock.New(), new(nfs.DirLocks), nfs.NewWriteVerifier(&s.exports)
+	locks, dirs, verifier := s.locks, new(nfs.DirLocks), nfs.NewWriteVerifier(&s.exports)
 	var list []*rpc.Program
 	if cfg.Serves(config.Version3) {
 		list = append(list, mount.New(&s.exports),

@@ -12,6 +12,8 @@ import (
 	"fileserver/internal/slab"
 	"fileserver/internal/state"
 	"fileserver/nfs"
+	"fileserver/smb"
+	"fileserver/vfs/lock"
 )
 
 // Server is a running server.
@@ -23,7 +25,12 @@ type Server struct {
 	admin    *metrics.Server // nil: none
 	exports  nfs.Exports
 	services []service
-	stopping atomic.Bool
+	locks    *lock.Manager // of all protocols
+	iwarp    *provider     // nil until something uses it
+	smb      *smb.Server   // nil: not served
+
+	smbShares map[string]*smb.Share // in force; guarded by mu once the server runs
+	stopping  atomic.Bool
 
 	background     sync.WaitGroup     // what runs beside the services
 	stopBackground context.CancelFunc // nil: nothing
@@ -45,7 +52,7 @@ type service interface {
 // Start brings a server up: when it returns, the shares can be mounted. A
 // listener that cannot be had is logged, and an error only if no service is left.
 func Start(cfg *config.Config, log *Log, version string) (s *Server, err error) {
-	s = &Server{log: log, cfg: cfg}
+	s = &Server{log: log, cfg: cfg, locks: lock.New()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.release(context.Background()))
@@ -65,7 +72,7 @@ func Start(cfg *config.Config, log *Log, version string) (s *Server, err error) 
 		return s, err
 	}
 	s.exports.Replace(s.shares.exports())
-	if err := s.startNFS(); err != nil {
+	if err := s.startProtocols(); err != nil {
 		return s, err
 	}
 	if cfg.Metrics.Listen != "" {
@@ -81,14 +88,37 @@ func Start(cfg *config.Config, log *Log, version string) (s *Server, err error) 
 	return s, nil
 }
 
+// startProtocols serves what is configured. It fails only if nothing can be served.
+func (s *Server) startProtocols() error {
+	var missing []error
+	if s.cfg.NFS.Enabled {
+		missing = append(missing, s.startNFS())
+	}
+	missing = append(missing, s.startSMB())
+	if len(s.services) == 0 {
+		return errors.Join(missing...)
+	}
+	for _, err := range missing {
+		if err != nil {
+			s.log.Error("a service is missing", "err", err)
+		}
+	}
+	return nil
+}
+
 // listen starts a service; it fails only where not one listener could be had.
 func (s *Server) listen(name, transport string, sv service) error {
 	addrs, failed := sv.listen(context.Background())
-	s.services = append(s.services, sv)
+	if len(addrs) > 0 {
+		s.services = append(s.services, sv)
+	}
 	for _, a := range addrs {
 		s.log.Info("listening", "service", name, "transport", transport, "addr", a)
 	}
 	if len(addrs) == 0 {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = sv.shutdown(ctx) // it has nothing that could fail
 		return fmt.Errorf("%s over %s: %w", name, transport, errors.Join(failed...))
 	}
 	for _, err := range failed {
@@ -123,6 +153,9 @@ func (s *Server) Reload(next *config.Config) {
 		}
 	}
 	s.exports.Replace(shares.exports())
+	if s.smb != nil {
+		s.smb.SetShares(shares.smb(s.smbShares))
+	}
 	old := s.shares
 	s.shares = shares
 	if err := old.close(shares); err != nil {
@@ -166,6 +199,9 @@ func (s *Server) release(ctx context.Context) error {
 	if s.stopBackground != nil {
 		s.stopBackground()
 		s.background.Wait()
+	}
+	if s.iwarp != nil {
+		errs = append(errs, s.iwarp.close())
 	}
 	s.mu.Lock()
 	errs = append(errs, s.shares.close(nil))

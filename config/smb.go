@@ -1,0 +1,153 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// SMB is the SMB service.
+type SMB struct {
+	Enabled Switch `mapstructure:"enabled"`
+	// Port is the TCP port. 0 takes a free one.
+	Port uint16 `mapstructure:"port"`
+	// RDMAPort is the port of SMB Direct over the provider in software; clients over iWARP
+	// expect 5445. 0 takes a free one.
+	RDMAPort uint16 `mapstructure:"rdma_port"`
+	// Name is what the server calls itself, up to 15 characters; empty: the host's name.
+	Name       string     `mapstructure:"name"`
+	Workgroup  string     `mapstructure:"workgroup"`
+	Signing    Signing    `mapstructure:"signing"`
+	Encryption Encryption `mapstructure:"encryption"`
+	MinDialect Dialect    `mapstructure:"min_dialect"`
+	MaxDialect Dialect    `mapstructure:"max_dialect"`
+	// Guest is the user, one of `fileserver user list`, as whom clients with unknown names and without names act; empty: they are refused.
+	Guest string `mapstructure:"guest"`
+	// Interfaces are what clients are told about the server's addresses, instead of what the system says of them.
+	Interfaces []Interface `mapstructure:"interfaces"`
+}
+
+// Switch is whether a service runs.
+type Switch string
+
+// The positions of a Switch.
+const (
+	SwitchAuto Switch = "auto" // if it has users
+	SwitchOn   Switch = "true"
+	SwitchOff  Switch = "false"
+)
+
+// Signing says which messages are signed.
+type Signing string
+
+// The ways to sign.
+const (
+	SigningEnabled  Signing = "enabled"  // those of clients that want it
+	SigningRequired Signing = "required" // all; the Linux client then does not use RDMA for data
+)
+
+// Encryption says which sessions are encrypted.
+type Encryption string
+
+// The ways to encrypt. Data that is encrypted does not go by RDMA.
+const (
+	EncryptionOff      Encryption = "off"      // those of clients that ask for it, and shares that require it
+	EncryptionDesired  Encryption = "desired"  // those of all clients that can
+	EncryptionRequired Encryption = "required" // all; clients that cannot are refused
+)
+
+// Dialect is a version of SMB.
+type Dialect string
+
+// The dialects.
+const (
+	Dialect202 Dialect = "2.0.2"
+	Dialect210 Dialect = "2.1"
+	Dialect300 Dialect = "3.0"
+	Dialect302 Dialect = "3.0.2"
+	Dialect311 Dialect = "3.1.1"
+)
+
+func parseDialect(s string) (any, error) {
+	if s == "3" { // how YAML reads 3.0
+		return Dialect300, nil
+	}
+	return oneOf(Dialect202, Dialect210, Dialect300, Dialect302, Dialect311)(s)
+}
+
+// ShareSMB are a share's options for SMB clients.
+type ShareSMB struct {
+	Enabled bool `mapstructure:"enabled"`
+	// Encrypt refuses requests that are not encrypted.
+	Encrypt bool `mapstructure:"encrypt"`
+	// Comment is what lists of shares say about it.
+	Comment string `mapstructure:"comment"`
+}
+
+// shareSMBDefaults are the values of the keys a share's smb section leaves out.
+func shareSMBDefaults() map[string]any {
+	return map[string]any{"enabled": true, "encrypt": false, "comment": ""}
+}
+
+// Interface is an address as SMB clients are told of it.
+type Interface struct {
+	Addr  netip.Addr
+	Speed uint64 // bit/s; 0: as the system says
+	RDMA  bool
+	RSS   bool
+}
+
+// String writes the interface as it is read.
+func (i Interface) String() string {
+	s := i.Addr.String()
+	if i.Speed > 0 {
+		s += "/" + strconv.FormatUint(i.Speed/1e6, 10) + "M"
+	}
+	if i.RDMA {
+		s += "/rdma"
+	}
+	if i.RSS {
+		s += "/rss"
+	}
+	return s
+}
+
+// parseInterface reads ADDRESS[/SPEED][/rdma][/rss], the speed in bit/s with M or G.
+func parseInterface(s string) (any, error) {
+	words := strings.Split(s, "/")
+	var i Interface
+	var err error
+	if i.Addr, err = netip.ParseAddr(words[0]); err != nil {
+		return nil, fmt.Errorf("does not begin with an address; write e.g. 192.0.2.10/25G/rdma")
+	}
+	i.Addr = i.Addr.Unmap()
+	for _, w := range words[1:] {
+		switch w {
+		case "rdma":
+			i.RDMA = true
+		case "rss":
+			i.RSS = true
+		default:
+			if i.Speed, err = parseSpeed(w); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return i, nil
+}
+
+func parseSpeed(s string) (uint64, error) {
+	unit := uint64(1)
+	num := s
+	for suffix, u := range map[string]uint64{"M": 1e6, "G": 1e9} {
+		if n, ok := strings.CutSuffix(s, suffix); ok {
+			num, unit = n, u
+		}
+	}
+	n, err := strconv.ParseUint(num, 10, 32)
+	if err != nil || n == 0 || unit == 1 {
+		return 0, fmt.Errorf("has a speed %q that is none; write e.g. 25G or 100M", s)
+	}
+	return n * unit, nil
+}

@@ -1,0 +1,175 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"fileserver/config"
+	"fileserver/internal/users"
+	"fileserver/nfs/rpc"
+	"fileserver/smb"
+	"fileserver/smb/tcp"
+	"fileserver/smb/wire"
+	"fileserver/smbdirect"
+	"fileserver/vfs"
+)
+
+// startSMB serves SMB on every transport, if it is wanted.
+func (s *Server) startSMB() error {
+	cfg := s.cfg
+	store := users.Open(cfg.StateDir)
+	list, err := store.List()
+	if err != nil {
+		s.log.Error("the users cannot be read: nobody can log on to SMB", "err", err)
+	}
+	switch {
+	case cfg.SMB.Enabled == config.SwitchOff:
+		return nil
+	case cfg.SMB.Enabled == config.SwitchAuto && len(list) == 0:
+		s.log.Info("smb is not served: there are no users; to serve it run fileserver user add NAME and start again")
+		return nil
+	}
+	observer := newSMBObserver(s)
+	conf, err := s.smbConfig(store)
+	if err != nil {
+		return err
+	}
+	conf.Observer = observer
+	served := new(rdmaAddrs)
+	conf.Interfaces = func() []smb.Interface { return interfaces(cfg, served) }
+	if s.smb, err = smb.NewServer(conf); err != nil {
+		return err
+	}
+	s.smbShares = map[string]*smb.Share{}
+	s.smb.SetShares(s.shares.smb(s.smbShares))
+	return s.listenSMB(observer, served)
+}
+
+// listenSMB takes the listeners of SMB. It fails only where there is none; others that cannot be had are reported.
+func (s *Server) listenSMB(observer *smbObserver, served *rdmaAddrs) error {
+	cfg := s.cfg
+	var missing []error
+	t, err := tcp.New(tcp.Config{
+		Handler: s.smb.Handler, Buffers: s.pool, Logger: s.log.Logger, MaxConns: cfg.Limits.Connections, NextID: rpc.NextConnID,
+	})
+	if err != nil {
+		return err
+	}
+	observer.tcp = t
+	over := &smbTCP{tcpListeners{log: s.log, service: "smb", addrs: on(cfg.Listen, cfg.SMB.Port)}, t}
+	if err := s.listen("smb", "tcp", over); err != nil {
+		missing = append(missing, err)
+	}
+	if cfg.IWARP.Enabled {
+		d, err := s.startDirect(served)
+		if err != nil {
+			missing = append(missing, err)
+		} else {
+			observer.direct = d
+		}
+	}
+	if observer.direct == nil && len(missing) > 0 && len(over.open) == 0 {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = s.smb.Shutdown(ctx) // it has no connections
+		s.smb = nil
+		return errors.Join(missing...)
+	}
+	for _, err := range missing {
+		s.log.Error("a service is missing", "err", err)
+	}
+	s.services = append(s.services, smbService{s.smb})
+	return nil
+}
+
+// startDirect serves SMB Direct over the provider in software.
+func (s *Server) startDirect(served *rdmaAddrs) (*smbdirect.Server, error) {
+	p, err := s.software()
+	if err != nil {
+		return nil, err
+	}
+	d, err := smbdirect.NewServer(smbdirect.Config{
+		Memory: p.memory.get, Handler: s.smb.Handler, Logger: s.log.Logger, MaxConns: s.cfg.Limits.Connections, NextID: rpc.NextConnID,
+	})
+	if err != nil {
+		return nil, err
+	}
+	sv := &smbDirect{rdmaListeners: rdmaListeners{log: s.log, service: "smb", provider: p, addrs: on(s.cfg.Listen, s.cfg.SMB.RDMAPort)}, direct: d, served: served}
+	return d, s.listen("smb", "iwarp", sv)
+}
+
+// smbConfig is the protocol's configuration.
+func (s *Server) smbConfig(store *users.Store) (smb.Config, error) {
+	c := &s.cfg.SMB
+	name := c.Name
+	if name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return smb.Config{}, fmt.Errorf("smb: %w; set smb.name", err)
+		}
+		name, _, _ = strings.Cut(host, ".")
+		name = name[:min(len(name), 15)]
+	}
+	conf := smb.Config{
+		Buffers: s.pool, Locks: s.locks, Users: store, Logger: s.log.Logger, GUID: s.state.ID(), Name: name, Workgroup: c.Workgroup,
+		MinDialect: smbDialects[c.MinDialect], MaxDialect: smbDialects[c.MaxDialect], Signing: smb.Desired,
+	}
+	if c.Signing == config.SigningRequired {
+		conf.Signing = smb.Required
+		if s.cfg.IWARP.Enabled {
+			s.log.Warn("smb.signing is required: Linux clients do not use RDMA for the data of signed sessions")
+		}
+	}
+	switch c.Encryption {
+	case config.EncryptionDesired:
+		conf.Encryption = smb.Desired
+	case config.EncryptionRequired:
+		conf.Encryption = smb.Required
+	}
+	if c.Guest != "" {
+		u, ok, err := store.Lookup(c.Guest)
+		if err != nil || !ok {
+			return smb.Config{}, fmt.Errorf("smb.guest: there is no user %q; run fileserver user add %s", c.Guest, c.Guest)
+		}
+		conf.Guest = &vfs.Cred{UID: u.UID, GID: u.GID, Groups: u.Groups}
+		conf.Anonymous = conf.Guest
+	}
+	return conf, nil
+}
+
+var smbDialects = map[config.Dialect]wire.Dialect{
+	config.Dialect202: wire.Dialect202, config.Dialect210: wire.Dialect210, config.Dialect300: wire.Dialect300,
+	config.Dialect302: wire.Dialect302, config.Dialect311: wire.Dialect311,
+}
+
+// smb are the shares as SMB publishes them. Those in have that are the same stay
+// the same, so that clients keep them; have becomes what is returned.
+func (set shareSet) smb(have map[string]*smb.Share) []*smb.Share {
+	var list []*smb.Share
+	next := map[string]*smb.Share{}
+	for name, s := range set {
+		if !s.SMB.Enabled {
+			continue
+		}
+		n := &smb.Share{Name: name, Comment: s.SMB.Comment, FS: s.fs, ReadOnly: s.ReadOnly, Encrypt: s.SMB.Encrypt, Allow: s.Allow}
+		if old := have[name]; old != nil && old.Same(n) {
+			n = old
+		}
+		next[name] = n
+		list = append(list, n)
+	}
+	clear(have)
+	for name, s := range next {
+		have[name] = s
+	}
+	return list
+}
+
+// smbService is the protocol: it ends the connections. Its listeners are services of their own.
+type smbService struct{ *smb.Server }
+
+func (s smbService) listen(context.Context) (addrs []string, failed []error) { return nil, nil }
+func (s smbService) shutdown(ctx context.Context) error                      { return s.Shutdown(ctx) }

@@ -1,0 +1,66 @@
+package smb
+
+import (
+	"bytes"
+	"context"
+
+	"fileserver/smb/wire"
+)
+
+// fsctlValidateNegotiate compares what the client has negotiated with what we have:
+// where they differ somebody has changed the messages, and the connection ends (MS-SMB2 3.3.5.15.12).
+func fsctlValidateNegotiate(_ context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
+	n := r.conn.neg.Load()
+	if n.dialect == wire.Dialect311 {
+		return nil, statusDrop // preauthentication integrity is there for that
+	}
+	v, err := wire.ParseValidateNegotiate(q.Input)
+	if err != nil {
+		return nil, wire.StatusInvalidParameter
+	}
+	if v.GUID != n.clientGUID || v.SecurityMode != n.clientSecurity || v.Capabilities != n.clientCaps || !bytes.Equal(v.Dialects, n.dialects) {
+		r.conn.log.Warn("smb: the negotiation has been tampered with", "user", r.session.user.Name)
+		return nil, statusDrop
+	}
+	resp := wire.ValidateNegotiate{
+		Capabilities: n.serverCaps, GUID: r.conn.srv.cfg.GUID, SecurityMode: n.serverSecurity, Dialects: wire.AppendUint16s(nil, n.dialect),
+	}
+	out := resp.AppendResponse(nil)
+	if uint64(len(out)) > uint64(q.MaxOutputResponse) {
+		return nil, statusDrop
+	}
+	return out, wire.StatusSuccess
+}
+
+// fsctlInterfaces lists the addresses a client may connect more channels to (MS-SMB2
+// 3.3.5.15.11), that of its own connection first.
+func fsctlInterfaces(_ context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
+	srv := r.conn.srv
+	if r.conn.neg.Load().serverCaps&wire.CapMultiChannel == 0 {
+		return nil, wire.StatusNotSupported
+	}
+	list := srv.cfg.Interfaces()
+	if len(list) == 0 {
+		return nil, wire.StatusNotSupported
+	}
+	own := r.conn.info.LocalAddr.Addr().Unmap()
+	l := wire.NewList(nil, int(min(q.MaxOutputResponse, maxTransact)))
+	for _, first := range []bool{true, false} {
+		for _, i := range list {
+			if (i.Addr.Unmap() == own) != first {
+				continue
+			}
+			n := wire.NetworkInterface{Index: i.Index, LinkSpeed: i.Speed, Addr: i.Addr}
+			if i.RSS {
+				n.Capability |= wire.InterfaceRSSCapable
+			}
+			if i.RDMA {
+				n.Capability |= wire.InterfaceRDMACapable
+			}
+			if !l.AddNetworkInterface(&n) {
+				return nil, wire.StatusBufferTooSmall
+			}
+		}
+	}
+	return l.Bytes(), wire.StatusSuccess
+}
