@@ -87,6 +87,26 @@ const (
 	StatusServerUnavailable      Status = 0xC0000466
 	StatusFileNotAvailable       Status = 0xC0000467
 	StatusDuplicateObjectID      Status = 0xC000022A
+	StatusNoMoreEAs              Status = 0x80000012
+	StatusInvalidEAName          Status = 0x80000013
+	StatusEAListInconsistent     Status = 0x80000014
+	StatusInvalidEAFlag          Status = 0x80000015
+	StatusInvalidOwner           Status = 0xC000005A
+	StatusRevisionMismatch       Status = 0xC0000059
+	StatusInvalidACL             Status = 0xC0000077
+	StatusInvalidSID             Status = 0xC0000078
+	StatusInvalidSecurityDescr   Status = 0xC0000079
+	StatusInvalidViewSize        Status = 0xC000001F
+	StatusPipeDisconnected       Status = 0xC00000B0
+	StatusPipeEmpty              Status = 0xC00000D9
+	StatusPipeBusy               Status = 0xC00000AE
+	StatusInstanceNotAvailable   Status = 0xC00000AB
+	StatusQuotaExceeded          Status = 0xC0000044
+	StatusIOReparseDataInvalid   Status = 0xC0000278
+	StatusIOReparseTagInvalid    Status = 0xC0000276
+	StatusIOReparseTagMismatch   Status = 0xC0000277
+	StatusOffloadReadNotSupp     Status = 0xC000A2A3
+	StatusBadCompressionBuffer   Status = 0xC0000242
 	StatusVolumeDismounted       Status = 0xC000026E
 	StatusOplockNotGranted       Status = 0xC00000E2
 )
@@ -94,5 +114,13 @@ const (
 // Failed tells whether the status is an error or a warning.
 func (s Status) Failed() bool { return s >= 0x80000000 }
 
+// String is the name of the specification, or the number of a status that has no name here.
+func (s Status) String() string {
+	if name, ok := statusNames[s]; ok {
+		return name
+	}
+	return fmt.Sprintf("NTSTATUS %#08x", uint32(s))
+}
+
 // Error implements error.
-func (s Status) Error() string { return fmt.Sprintf("NTSTATUS %#08x", uint32(s)) }
+func (s Status) Error() string { return s.String() }
