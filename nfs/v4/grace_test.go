@@ -47,7 +47,8 @@ func reclaim(access, deny uint32) arg {
 func TestGrace(t *testing.T) {
 	open, restart := stored(t)
 	r := newRig(t, open)
-	a, b, idle := r.client("a", 1), r.client("b", 2), r.client("idle", 3)
+	a, b, idle := r.client("a", 1), r.client("b", 2), r.caller("idle", 3)
+	idle.connect()
 	sa, fh := a.open("o", 3, 2)
 	a.ok(putfh(fh), lockNew(sa, "l", nfsv4.WRITE_LT, 0, 10, false))
 	b.ok(putroot(), lookup("data"), how{access: 1, owner: "o", create: &nfsv4.Createhow4_UNCHECKED4{Createattrs: mode(0o666)}}.open("g"))
@@ -124,11 +125,12 @@ func TestNoGrace(t *testing.T) {
 	if r.server.Clients().Grace().Active() {
 		t.Fatal("grace at the first start")
 	}
-	a, idle := r.client("a", 1), r.client("idle", 2)
+	a, idle := r.caller("a", 1), r.caller("idle", 2)
+	idle.connect()
 	idle.ok(putroot(), lookup("data"))
 	restart(r)
 	if r.server.Clients().Grace().Active() {
-		t.Fatal("grace though nobody had state")
+		t.Fatal("grace though nobody could have state")
 	}
 	// A client that leaves in order is not waited for.
 	a.connect()

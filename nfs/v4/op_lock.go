@@ -112,6 +112,9 @@ func (c *compound) mayClaim(reclaim bool) proto.Status {
 	case !reclaim && (g.Active() || !c.client.ReclaimDone()):
 		return proto.ErrGrace
 	}
+	if reclaim {
+		g.Reclaimed(c.now)
+	}
 	return proto.OK
 }
 

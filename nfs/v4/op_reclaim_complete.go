@@ -13,6 +13,10 @@ func (c *compound) reclaimComplete() proto.Status {
 	case oneFS:
 		return proto.OK
 	}
+	// From here on the client may have state: after a restart it is waited for.
+	if c.srv.remember(c.client) != nil {
+		return proto.ErrServerFault
+	}
 	a, st := c.srv.clients.ReclaimComplete(c.client)
 	c.srv.act(a)
 	return st

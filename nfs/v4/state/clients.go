@@ -14,6 +14,7 @@ type Clients struct {
 	grace *Grace
 
 	lastState atomic.Uint64
+	states    atomic.Int64 // opens and locks of all clients
 
 	mu       sync.RWMutex
 	lastID   uint32

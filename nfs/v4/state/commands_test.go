@@ -13,7 +13,7 @@ import (
 
 // do executes a command:
 //
-//	restart [clients=N] [sessions=N] [states=N]    another run of the server
+//	restart [clients=N] [sessions=N] [allsessions=N] [states=N] [allstates=N]    another run of the server
 //	wait SECONDS                                   time passes, and Tick
 //	exchange CLIENT owner=O [verifier=N] [principal=P] [update]
 //	session SESSION CLIENT seq=N [principal=P]     CREATE_SESSION
@@ -27,6 +27,7 @@ import (
 //	use STATEID SESSION file=F access=N [seq=N]
 //	lock STATEID SESSION open=STATEID owner=O file=F [write]; relock STATEID SESSION file=F
 //	free STATEID SESSION, test STATEID SESSION
+//	reclaimed                                      somebody reclaims
 //	expire-holders FILE, stats, grace
 func (w *world) do(f []string) string {
 	args := map[string]string{}
@@ -96,8 +97,12 @@ func (w *world) do(f []string) string {
 		a, st := w.all.DestroyClientID(w.ids[pos[0]])
 		return status(st) + w.act(a)
 	case "complete":
+		w.record(w.client(pos[0]))
 		a, st := w.all.ReclaimComplete(w.client(pos[0]))
 		return status(st) + w.act(a)
+	case "reclaimed":
+		w.all.Grace().Reclaimed(w.now)
+		return "ok"
 	case "expire-holders":
 		a, some := w.all.ExpireHolders(key(pos[0]), w.now)
 		return fmt.Sprint(some) + w.act(a)
@@ -112,6 +117,13 @@ func (w *world) do(f []string) string {
 
 func (w *world) principal(args map[string]string) state.Principal {
 	return state.Principal{Flavor: 1, Name: args["principal"]}
+}
+
+func (w *world) record(c *state.Client) {
+	if c.NeedsRecord() {
+		w.records[c.Record()] = true
+		c.SetRecorded()
+	}
 }
 
 func (w *world) begin(pos []string, num func(string, int) int) string {
@@ -149,10 +161,7 @@ func (w *world) stateful(cmd string, pos []string, args map[string]string, num f
 	next := sid
 	switch cmd {
 	case "open":
-		if c.NeedsRecord() {
-			w.records[c.Record()] = true
-			c.SetRecorded()
-		}
+		w.record(c)
 		w.open++
 		next, a, st = c.AddOpen([]byte(args["owner"]), file, access, deny, &resource{w, 1})
 	case "downgrade":

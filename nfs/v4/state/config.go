@@ -18,9 +18,11 @@ type Config struct {
 	// Courtesy is how long the state of an expired client is kept while nobody conflicts with it. 24 h.
 	Courtesy time.Duration
 
-	MaxClients  int // 4096
-	MaxSessions int // of one client: 64
-	MaxStates   int // opens and locks of one client: 1 << 20
+	MaxClients     int // 4096
+	MaxSessions    int // of one client: 16
+	MaxAllSessions int // 4096
+	MaxStates      int // opens and locks of one client: 1 << 18
+	MaxAllStates   int // 1 << 20
 
 	// Fore are the most a fore channel is given (RFC 8881 18.36.3).
 	Fore proto.ChannelAttrs
@@ -36,15 +38,17 @@ type Config struct {
 const (
 	maxIO            = 1 << 20
 	overhead         = 16 << 10 // of headers and other operations around a READ or WRITE
-	maxCached        = 4 << 10
+	maxCached        = 2 << 10
 	maxOps           = 64
 	maxSlots         = 128
 	minMessage       = 256 // bytes: below, hardly more than SEQUENCE fits
 	defaultLease     = 90 * time.Second
 	defaultCourtesy  = 24 * time.Hour
 	defaultClients   = 4096
-	defaultSessions  = 64
-	defaultMaxStates = 1 << 20
+	defaultSessions  = 16
+	allSessions      = 4096
+	defaultMaxStates = 1 << 18
+	allStates        = 1 << 20
 )
 
 func (c Config) withDefaults() Config {
@@ -57,14 +61,16 @@ func (c Config) withDefaults() Config {
 	if c.Courtesy <= 0 {
 		c.Courtesy = defaultCourtesy
 	}
-	if c.MaxClients <= 0 {
-		c.MaxClients = defaultClients
-	}
-	if c.MaxSessions <= 0 {
-		c.MaxSessions = defaultSessions
-	}
-	if c.MaxStates <= 0 {
-		c.MaxStates = defaultMaxStates
+	for _, d := range []struct {
+		v *int
+		d int
+	}{
+		{&c.MaxClients, defaultClients}, {&c.MaxSessions, defaultSessions}, {&c.MaxAllSessions, allSessions},
+		{&c.MaxStates, defaultMaxStates}, {&c.MaxAllStates, allStates},
+	} {
+		if *d.v <= 0 {
+			*d.v = d.d
+		}
 	}
 	f := &c.Fore
 	for _, d := range []struct {

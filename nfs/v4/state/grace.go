@@ -6,18 +6,23 @@ import (
 	"time"
 )
 
+// quiet is how long nobody has reclaimed anything when the grace period ends.
+const quiet = 2 * time.Second
+
 // Grace is the grace period (RFC 8881 8.4.2): after a restart, while clients that had state reclaim it, nobody gets new state.
 type Grace struct {
 	active atomic.Bool
 
 	mu    sync.Mutex
 	until time.Time
+	last  time.Time       // of the last reclaim
+	limit time.Time       // by then it is over, however many reclaim
 	known map[string]bool // records of the former run: true once their client is done
 	left  int             // of known, those not done
 }
 
 func newGrace(known []string, now time.Time, length time.Duration) *Grace {
-	g := &Grace{until: now.Add(length), known: make(map[string]bool, len(known))}
+	g := &Grace{until: now.Add(length), limit: now.Add(2 * length), known: make(map[string]bool, len(known))}
 	for _, k := range known {
 		g.known[k] = false
 	}
@@ -37,6 +42,13 @@ func (g *Grace) MayReclaim(record string) bool {
 	return ok
 }
 
+// Reclaimed notes that a client is busy reclaiming: the period does not end under its hands (RFC 8881 8.4.2.1).
+func (g *Grace) Reclaimed(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.last = now
+}
+
 // done notes that the client of the record has finished, and tells whether that ended the period.
 func (g *Grace) done(record string) bool {
 	g.mu.Lock()
@@ -52,7 +64,10 @@ func (g *Grace) done(record string) bool {
 func (g *Grace) expire(now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !now.Before(g.until) && g.active.Swap(false)
+	if now.Before(g.until) || now.Before(g.limit) && now.Sub(g.last) < quiet {
+		return false
+	}
+	return g.active.Swap(false)
 }
 
 // missing are the records of those who never finished; from now on they may not reclaim.

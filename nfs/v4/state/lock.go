@@ -45,13 +45,13 @@ func (c *Client) BeginLock(open *proto.StateID, file FileKey, owner []byte, writ
 		l.users++
 		return l, proto.OK
 	}
-	if len(c.states) >= c.all.cfg.MaxStates {
+	if c.full() {
 		return nil, proto.ErrDelay
 	}
 	l := &LockState{stateID: stateID{num: c.all.lastState.Add(1), client: c, file: file}, Owner: c.LockOwner(key.owner), open: o, users: 1}
 	o.locks = append(o.locks, l)
 	c.locks[key] = l
-	c.states[l.num] = l
+	c.add(l)
 	return l, proto.OK
 }
 
@@ -104,7 +104,7 @@ func (o *Open) lockable(write bool) proto.Status {
 
 // dropLock removes a LockState. Called with mu held.
 func (c *Client) dropLock(l *LockState) {
-	delete(c.states, l.num)
+	c.drop(l)
 	delete(c.locks, openKey{l.Owner.ID, l.file})
 	l.open.locks = slices.DeleteFunc(l.open.locks, func(o *LockState) bool { return o == l })
 }

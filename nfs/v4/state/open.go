@@ -85,7 +85,7 @@ func (c *Client) AddOpen(owner []byte, file FileKey, access, deny Share, res Res
 	key := openKey{string(owner), file}
 	o := c.opens[key]
 	if o == nil {
-		if len(c.states) >= c.all.cfg.MaxStates {
+		if c.full() {
 			return proto.StateID{}, refused, proto.ErrDelay
 		}
 		claim, err := c.all.cfg.Locks.Open(file, lock.Access(access), lock.Access(deny))
@@ -94,7 +94,7 @@ func (c *Client) AddOpen(owner []byte, file FileKey, access, deny Share, res Res
 		}
 		o = &Open{stateID: stateID{num: c.all.lastState.Add(1), client: c, file: file}, key: key, claim: claim}
 		c.opens[key] = o
-		c.states[o.num] = o
+		c.add(o)
 	} else {
 		a, d := o.union()
 		if err := o.claim.Change(lock.Access(a|access), lock.Access(d|deny)); err != nil {
@@ -164,7 +164,7 @@ func (c *Client) dropOpen(o *Open) (a Actions) {
 	}
 	o.claim.Close()
 	delete(c.opens, o.key)
-	delete(c.states, o.num)
+	c.drop(o)
 	return a
 }
 

@@ -83,15 +83,20 @@ func (s *Clients) createSession(c *Client, args *SessionArgs, now time.Time) (n 
 	if len(c.sessions) >= s.cfg.MaxSessions {
 		return n, a, proto.ErrNoSpc
 	}
+	c.Renew(now) // from here on it is not evicted
+	for len(s.sessions) >= s.cfg.MaxAllSessions {
+		if !s.evict(now, &a) {
+			return n, a, proto.ErrNoSpc
+		}
+	}
 	if !c.confirmed {
-		a = s.confirm(c)
+		a.add(s.confirm(c))
 	}
 	se := &Session{Client: c, Fore: fore, slots: make([]slot, fore.MaxRequests)}
 	binary.BigEndian.PutUint64(se.ID[:], c.ID)
 	binary.BigEndian.PutUint64(se.ID[8:], s.cfg.Random())
 	s.sessions[se.ID] = se
 	c.sessions = append(c.sessions, se)
-	c.Renew(now)
 	// There is no back channel: its attributes are those asked for, which every client accepts, and no flag says it is there.
 	return NewSession{ID: se.ID, Fore: fore, Back: args.Back}, a, proto.OK
 }

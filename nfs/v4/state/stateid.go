@@ -11,6 +11,23 @@ func putOther(o *proto.Other, instance uint32, num uint64) {
 	binary.BigEndian.PutUint64(o[4:], num)
 }
 
+// full tells whether the client can have no further state. Called with mu held.
+func (c *Client) full() bool {
+	return len(c.states) >= c.all.cfg.MaxStates || c.all.states.Load() >= int64(c.all.cfg.MaxAllStates)
+}
+
+// add enters a state. Called with mu held.
+func (c *Client) add(s stated) {
+	c.states[s.id().num] = s
+	c.all.states.Add(1)
+}
+
+// drop removes a state. Called with mu held.
+func (c *Client) drop(s stated) {
+	delete(c.states, s.id().num)
+	c.all.states.Add(-1)
+}
+
 // find finds the state of a stateid that is not a special one, and checks its seqid (RFC 8881 8.2.4)
 // and, unless file is nil, that it is of that file. Called with mu held.
 func (c *Client) find(sid *proto.StateID, file *FileKey) (stated, proto.Status) {
