@@ -190,7 +190,10 @@ func AppendName(b []byte, path string) []byte {
 		if i > 0 {
 			b = append(b, '\\', 0)
 		}
-		b = wire.AppendUTF16(b, Visible(e))
+		if e != "." && e != ".." { // those are in targets of links only
+			e = Visible(e)
+		}
+		b = wire.AppendUTF16(b, e)
 		if !more {
 			return b
 		}

@@ -3,6 +3,7 @@ package namespace
 import (
 	"context"
 	"hash/maphash"
+	"slices"
 	"strings"
 
 	"fileserver/smb/wire"
@@ -79,12 +80,41 @@ func (v *View) Walk(ctx context.Context, c *vfs.Cred, p *Path, how How) (Object,
 	w.held = append(w.heldBuf[:0], root)
 	w.dirs = append(w.dirsBuf[:0], root)
 	o, err := w.path(p.Elems)
+	if err == nil {
+		err = w.hand(&o)
+	}
 	for _, n := range w.held {
-		if n != o.Dir && n != o.Node {
-			n.Release()
-		}
+		n.Release()
 	}
 	return o, err
+}
+
+// hand makes directory and node of the object references of their own. They may be one, where a link leads to its directory.
+func (w *walker) hand(o *Object) error {
+	if o.Dir != nil {
+		w.take(o.Dir)
+	}
+	if o.Node == nil || w.take(o.Node) {
+		return nil
+	}
+	n, err := w.v.fs.Resolve(w.ctx, o.Node.Handle())
+	if err != nil {
+		o.Dir.Release()
+		*o = Object{}
+		return err
+	}
+	o.Node = n
+	return nil
+}
+
+// take takes a reference to n out of those held, if there is one.
+func (w *walker) take(n vfs.Node) bool {
+	i := slices.Index(w.held, n)
+	if i < 0 {
+		return false
+	}
+	w.held = slices.Delete(w.held, i, i+1)
+	return true
 }
 
 type walker struct {
@@ -131,9 +161,6 @@ func (w *walker) path(elems []string) (Object, error) {
 				return Object{Target: target, Rest: len(elems) - 1 - i}, wire.StatusStoppedOnSymlink
 			}
 			o.Node = w.dirs[len(w.dirs)-1]
-			if last && w.dup(&o) != nil {
-				return Object{}, wire.StatusObjectNameNotFound
-			}
 		} else {
 			w.dirs = append(w.dirs, n)
 		}
@@ -146,20 +173,6 @@ func (w *walker) path(elems []string) (Object, error) {
 		}
 	}
 	panic("unreachable")
-}
-
-// dup makes directory and node of an object two references, where a link leads to its own directory.
-func (w *walker) dup(o *Object) error {
-	if o.Dir != o.Node {
-		return nil
-	}
-	n, err := w.v.fs.Resolve(w.ctx, o.Node.Handle())
-	if err != nil {
-		return err
-	}
-	w.held = append(w.held, n)
-	o.Node = n
-	return nil
 }
 
 // follow goes on from where the walk is to a link's target: the end of w.dirs, if
