@@ -41,26 +41,24 @@ func (s *Share) rights(ctx context.Context, c *vfs.Cred, n, dir vfs.Node, a *vfs
 		}
 	}
 	if got&vfs.AccessModify != 0 {
-		m |= writers
+		m |= writers | wire.FileDeleteChild // which means nothing for a file, but is part of all access
 	}
 	if a.Kind == vfs.KindDirectory {
 		if got&vfs.AccessLookup != 0 {
 			m |= wire.FileTraverse
 		}
-		if got&vfs.AccessDelete != 0 {
-			m |= wire.FileDeleteChild
-		}
 	} else if dos&wire.FileAttributeReadonly != 0 {
 		m &^= wire.FileWriteData | wire.FileAppendData
 	}
-	if dir != nil {
-		ok, err := deletable(ctx, c, dir, a)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			m |= wire.Delete
-		}
+	if dir == nil {
+		dir = n // the root is never deleted, but may be opened with all access by who may change it
+	}
+	ok, err := deletable(ctx, c, dir, a)
+	if err != nil {
+		return 0, err
+	}
+	if ok {
+		m |= wire.Delete
 	}
 	if s.readOnly() {
 		m &^= changing
