@@ -219,8 +219,7 @@ func (c *conn) message(n int) (*slab.Buf, error) {
 		return nil, err
 	}
 	buf.SetLen(size)
-	got := copy(buf.Bytes(), c.in[c.from:min(c.till, c.from+n)])
-	c.from += got
+	got := c.ahead(buf.Bytes(), n)
 	if got == n {
 		return buf, nil
 	}
@@ -230,6 +229,10 @@ func (c *conn) message(n int) (*slab.Buf, error) {
 			if buf, size, err = c.grow(buf, got, n); err != nil {
 				return nil, err
 			}
+		}
+		if k := c.ahead(buf.Bytes()[got:], n-got); k > 0 {
+			got += k
+			continue
 		}
 		k, err := c.nc.Read(buf.Bytes()[got:])
 		if got += k; k == 0 && err != nil {
@@ -242,6 +245,13 @@ func (c *conn) message(n int) (*slab.Buf, error) {
 	}
 	c.readBy(time.Time{})
 	return buf, nil
+}
+
+// ahead takes up to n bytes of what has been read ahead.
+func (c *conn) ahead(b []byte, n int) int {
+	k := copy(b, c.in[c.from:min(c.till, c.from+n)])
+	c.from += k
+	return k
 }
 
 // readBy sets the time by which the next bytes are due, unless the connection is ending, which has set its own.
