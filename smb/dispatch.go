@@ -65,10 +65,10 @@ func (r *request) dispatch() wire.Status {
 func (r *request) resolve(row *command) wire.Status {
 	ch := r.chain
 	if r.related() {
-		if ch.at == 0 {
-			return wire.StatusInvalidParameter
-		}
 		r.channel = ch.channel
+		if ch.at == 0 {
+			return r.relatedToNothing()
+		}
 		if r.channel == nil {
 			return wire.StatusInvalidParameter
 		}
@@ -111,6 +111,17 @@ func (r *request) resolve(row *command) wire.Status {
 		return wire.StatusAccessDenied
 	}
 	return wire.StatusSuccess
+}
+
+// relatedToNothing refuses a first request that says it is related; signed, if it is.
+func (r *request) relatedToNothing() wire.Status {
+	if r.channel = r.conn.channel(r.hdr.SessionID); r.channel != nil {
+		r.session, r.signer = r.channel.session, r.channel.signer
+		if st := r.authentic(); st != wire.StatusSuccess {
+			return st
+		}
+	}
+	return wire.StatusInvalidParameter
 }
 
 // withoutSession says what becomes of a request that names no session.
