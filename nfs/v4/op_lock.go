@@ -7,9 +7,6 @@ import (
 	"fileserver/vfs/lock"
 )
 
-// roomDenied is the most a LOCK4denied takes, bytes.
-const roomDenied = 8 + 8 + 4 + 8 + 4 + proto.OpaqueLimit
-
 // Kinds of locks (RFC 8881 18.10.1). The blocking kinds only announce that the client will ask again.
 const (
 	readLT = 1 + iota

@@ -48,7 +48,7 @@ func init() {
 		proto.OpGetAttr:       {"GETATTR", 1, needCurrent, (*compound).getAttr, 0},
 		proto.OpGetFH:         {"GETFH", 1, needCurrent, (*compound).getFH, 0},
 		proto.OpLink:          {"LINK", 1, needCurrent | needSaved | mutates, (*compound).link, roomChange},
-		proto.OpLock:          {"LOCK", 1, needCurrent, (*compound).lock, roomDenied},
+		proto.OpLock:          {"LOCK", 1, needCurrent, (*compound).lock, roomStateID},
 		proto.OpLockT:         {"LOCKT", 1, needCurrent, (*compound).lockT, 0},
 		proto.OpLockU:         {"LOCKU", 1, needCurrent, (*compound).lockU, roomStateID},
 		proto.OpLookup:        {"LOOKUP", 1, needCurrent, (*compound).lookup, 0},
