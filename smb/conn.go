@@ -59,6 +59,7 @@ type negotiated struct {
 	signingAsked      bool // the client has sent a signing context
 	maxTransact       uint32
 	maxRead, maxWrite uint32
+	posix             bool         // both have the POSIX extensions
 	dialects          wire.Uint16s // as offered, for FSCTL_VALIDATE_NEGOTIATE_INFO
 }
 

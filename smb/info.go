@@ -90,12 +90,16 @@ func (o *Open) lastName() string {
 	return p
 }
 
-// posixMode is a mode as the POSIX extensions have it: with the type of the object (SMB 3.1.1 POSIX Extensions 2.2.14.2.16).
-func posixMode(a *vfs.Attr) uint32 {
-	return a.Mode&0o7777 | posixTypes[a.Kind]
-}
+// posixMode is a mode as the POSIX extensions have it: with the type of the object above the permissions (SMB 3.1.1 POSIX
+// Extensions 2.2.14.2.16).
+func posixMode(a *vfs.Attr) uint32 { return a.Mode&0o7777 | posixTypes[a.Kind]<<12 }
 
 var posixTypes = [...]uint32{
-	vfs.KindRegular: 0o100000, vfs.KindDirectory: 0o040000, vfs.KindSymlink: 0o120000, vfs.KindBlock: 0o060000,
-	vfs.KindChar: 0o020000, vfs.KindSocket: 0o140000, vfs.KindFIFO: 0o010000,
+	vfs.KindRegular: 0, vfs.KindDirectory: 1, vfs.KindSymlink: 2, vfs.KindChar: 3, vfs.KindBlock: 4, vfs.KindFIFO: 5, vfs.KindSocket: 6,
+}
+
+// volume identifies the share's file system to clients.
+func (s *Share) volume() uint64 {
+	id := s.FS.Caps().FSID
+	return le.Uint64(id[:])
 }

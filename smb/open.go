@@ -33,6 +33,7 @@ type Open struct {
 	// deleteOnClose: FILE_DELETE_ON_CLOSE was asked for.
 	deleteOnClose bool
 	refs          atomic.Int32
+	openState
 
 	mu     sync.Mutex
 	oplock oplock
@@ -49,6 +50,7 @@ func newOpen(c *Conn, t *Tree, n vfs.Node, k *link) *Open {
 // end gives up what the open claims. It is called once, with the open out of its session, by CLOSE, or because tree,
 // session or connection have ended; it gives back the session's reference.
 func (o *Open) end(ctx context.Context) {
+	o.endState()
 	var del *vfs.Cred
 	if o.deleteOnClose {
 		del = &o.session.user.Cred

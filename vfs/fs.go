@@ -158,4 +158,6 @@ type Caps struct {
 	ChangeIsCounter bool  // Attr.Change increases with every change
 	NoSpecial       bool  // Mknod is refused
 	TimeGranularity int64 // nanoseconds
+	Holes           bool  // Files are Allocators and Seekers that work
+	Clones          bool  // Files are Cloners that work
 }

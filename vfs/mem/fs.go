@@ -161,6 +161,7 @@ func (fs *FS) Caps() vfs.Caps {
 	return vfs.Caps{
 		FSID: fs.fsid, MaxName: maxName, MaxLink: fs.opt.MaxLink, MaxFileSize: fs.opt.MaxFileSize,
 		StableMetadata: !fs.opt.UnstableMetadata, ChangeIsCounter: true, TimeGranularity: 1,
+		Holes: true, Clones: true,
 	}
 }
 

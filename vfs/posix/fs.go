@@ -240,7 +240,11 @@ func capsOf(fd int, s *unix.Statfs_t) vfs.Caps {
 	case unix.XFS_SUPER_MAGIC, unix.TMPFS_MAGIC:
 		c.MaxLink = 1<<31 - 1
 	case unix.BTRFS_SUPER_MAGIC:
-		c.MaxLink = 65535
+		c.MaxLink, c.Clones = 65535, true
+	}
+	switch s.Type {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.BTRFS_SUPER_MAGIC:
+		c.Holes = true
 	}
 	// Nothing is lost in a crash that would be there without one.
 	c.StableMetadata = s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC

@@ -1,0 +1,85 @@
+package smb
+
+import (
+	"context"
+	"math"
+	"strings"
+
+	"fileserver/smb/wire"
+)
+
+// listSlack is the room, bytes, for the entry that does not fit any more.
+const listSlack = 1024
+
+// opQueryDirectory handles QUERY_DIRECTORY (MS-SMB2 3.3.5.18).
+func opQueryDirectory(ctx context.Context, r *request) wire.Status {
+	q, err := wire.ParseQueryDirectoryRequest(r.msg)
+	if err != nil || q.OutputLength > r.conn.neg.Load().maxTransact {
+		return wire.StatusInvalidParameter
+	}
+	if st := r.charge(max(uint64(q.OutputLength), uint64(len(q.Pattern)))); st != wire.StatusSuccess {
+		return st
+	}
+	o, st := r.file(q.FileID)
+	if st != wire.StatusSuccess {
+		return st
+	}
+	posix := r.conn.neg.Load().posix
+	switch {
+	case !o.dir:
+		return wire.StatusInvalidParameter
+	case o.granted&wire.FileListDirectory == 0:
+		return wire.StatusAccessDenied
+	case !wire.IsDirClass(q.Class), q.Class == wire.FilePosixInformation && !posix:
+		return wire.StatusInvalidInfoClass
+	}
+	pattern, err := wire.UTF16(q.Pattern)
+	if err != nil || strings.ContainsAny(pattern, "\\/\x00") {
+		return wire.StatusObjectNameInvalid
+	}
+	if r.room(wire.OutputResponseLen+int(q.OutputLength)+listSlack) != nil {
+		return statusDrop
+	}
+	r.out = wire.AppendOutputResponse(r.out, 0, 0)
+	w := searcher{
+		ctx: ctx, c: r.cred(), o: o, s: &o.search, view: o.tree.share.view(), class: q.Class, posix: posix,
+		list: wire.NewList(r.out, int(q.OutputLength)), max: math.MaxInt,
+	}
+	if q.Flags&wire.QueryDirectoryReturnSingleEntry != 0 {
+		w.max = 1
+	}
+	return r.search(&w, pattern, q.Flags)
+}
+
+// search gives the next entries.
+func (r *request) search(w *searcher, pattern string, flags uint8) wire.Status {
+	s := w.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.begun || flags&(wire.QueryDirectoryRestartScans|wire.QueryDirectoryReopen) != 0 {
+		s.restart(pattern)
+	}
+	err := w.run()
+	switch {
+	case !w.list.Empty(): // an error comes again
+		r.out = w.list.Bytes()
+		wire.PutOutputLength(r.out, w.list.Len())
+		return wire.StatusSuccess
+	case err != nil:
+		return statusOf(err)
+	case w.full:
+		return wire.StatusInfoLengthMismatch // not even one fits
+	case s.given:
+		return wire.StatusNoMoreFiles
+	}
+	s.given = true // NO_SUCH_FILE is told once
+	return wire.StatusNoSuchFile
+}
+
+// pathElems are the elements of a path.
+func pathElems(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return strings.Split(path, "/")
+}

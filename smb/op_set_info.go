@@ -1,0 +1,97 @@
+package smb
+
+import (
+	"context"
+
+	"fileserver/smb/wire"
+	"fileserver/vfs/lock"
+)
+
+// setRow is a row of the table of information classes that can be set.
+type setRow struct {
+	access wire.AccessMask // all of it is needed (MS-FSA 2.1.5.15)
+	// recall: others must not cache the file's data any more.
+	recall bool
+	run    func(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status
+}
+
+// fileSets are the information classes of files that can be set (MS-SMB2 3.3.5.21.1).
+var fileSets = map[wire.InfoClass]setRow{
+	wire.FileBasicInformation:           {wire.FileWriteAttributes, false, setBasic},
+	wire.FileRenameInformation:          {wire.Delete, false, setRename},
+	wire.FileRenameInformationEx:        {wire.Delete, false, setRename},
+	wire.FileLinkInformation:            {0, false, setLink},
+	wire.FileLinkInformationEx:          {0, false, setLink},
+	wire.FileDispositionInformation:     {wire.Delete, false, setDisposition},
+	wire.FileDispositionInformationEx:   {wire.Delete, false, setDispositionEx},
+	wire.FilePositionInformation:        {0, false, setPosition},
+	wire.FileFullEaInformation:          {wire.FileWriteEA, false, setEAs},
+	wire.FileModeInformation:            {0, false, setMode},
+	wire.FileAllocationInformation:      {wire.FileWriteData, true, setAllocation},
+	wire.FileEndOfFileInformation:       {wire.FileWriteData, true, setEndOfFile},
+	wire.FileValidDataLengthInformation: {wire.FileWriteData, true, setValidDataLength},
+}
+
+// opSetInfo handles SET_INFO (MS-SMB2 3.3.5.21).
+func opSetInfo(ctx context.Context, r *request) wire.Status {
+	q, err := wire.ParseSetInfoRequest(r.msg)
+	if err != nil || len(q.Input) > int(r.conn.neg.Load().maxTransact) {
+		return wire.StatusInvalidParameter
+	}
+	if st := r.charge(uint64(len(q.Input))); st != wire.StatusSuccess {
+		return st
+	}
+	o, st := r.file(q.FileID)
+	if st != wire.StatusSuccess {
+		return st
+	}
+	switch q.Type {
+	case wire.InfoFile:
+		row, ok := fileSets[q.Class]
+		switch {
+		case !ok:
+			return wire.StatusInvalidInfoClass
+		case o.granted&row.access != row.access:
+			return wire.StatusAccessDenied
+		}
+		if row.recall {
+			if rc := o.recall(lock.Caching(0)); rc != nil {
+				return r.await(rc, setRecalled)
+			}
+		}
+		return r.setInfo(row.run(ctx, r, o, &q))
+	case wire.InfoSecurity:
+		return r.setInfo(r.setSecurity(ctx, o, &q))
+	case wire.InfoFilesystem:
+		return setFilesystem(&q)
+	case wire.InfoQuota:
+		return wire.StatusNotSupported
+	}
+	return wire.StatusInvalidParameter
+}
+
+// setRecalled goes on when nobody caches the file any more.
+func setRecalled(ctx context.Context, r *request) wire.Status {
+	q, err := wire.ParseSetInfoRequest(r.msg)
+	if err != nil {
+		return wire.StatusInvalidParameter
+	}
+	return r.setInfo(fileSets[q.Class].run(ctx, r, r.open, &q))
+}
+
+// setInfo makes the response.
+func (r *request) setInfo(st wire.Status) wire.Status {
+	if st == wire.StatusSuccess {
+		r.out = wire.AppendSetInfoResponse(r.out)
+	}
+	return st
+}
+
+// setFilesystem refuses to change a file system, which no client of a share may (MS-SMB2 3.3.5.21.2).
+func setFilesystem(q *wire.SetInfoRequest) wire.Status {
+	switch q.Class {
+	case wire.FileFsControlInformation, wire.FileFsObjectIDInformation, wire.FileFsLabelInformation:
+		return wire.StatusAccessDenied
+	}
+	return wire.StatusInvalidInfoClass
+}

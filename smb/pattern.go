@@ -1,0 +1,95 @@
+package smb
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// pattern is a search pattern of QUERY_DIRECTORY (MS-FSA 2.1.4.4). Besides * and ? it may have the wildcards that DOS' rules
+// are made of: < is * up to the last dot, > is ? that also stands for nothing at a dot or the end, " is a dot or the end.
+type pattern struct {
+	chars []rune // without case; nil: everything
+	wild  bool
+}
+
+// parsePattern reads a pattern.
+func parsePattern(s string) pattern {
+	if s == "" || s == "*" {
+		return pattern{wild: true}
+	}
+	p := pattern{chars: make([]rune, 0, len(s))}
+	for _, r := range s {
+		switch r {
+		case '*', '?', '<', '>', '"':
+			p.wild = true
+		}
+		if n := len(p.chars); r == '*' && n > 0 && p.chars[n-1] == '*' {
+			continue
+		}
+		p.chars = append(p.chars, foldRune(r))
+	}
+	return p
+}
+
+func foldRune(r rune) rune {
+	if r < utf8.RuneSelf {
+		if 'a' <= r && r <= 'z' {
+			r -= 'a' - 'A'
+		}
+		return r
+	}
+	return unicode.ToUpper(r)
+}
+
+// match tells whether a name fits. It takes time proportional to name and pattern.
+func (p *pattern) match(name string) bool {
+	if p.chars == nil {
+		return true
+	}
+	// now[i]: the first i characters of the pattern fit what has been read of the name.
+	var buf [2][64]bool
+	now, next := buf[0][:], buf[1][:]
+	if n := len(p.chars) + 1; n > len(now) {
+		now, next = make([]bool, n), make([]bool, n)
+	} else {
+		now, next = now[:n], next[:n]
+	}
+	lastDot := strings.LastIndexByte(name, '.')
+	now[0] = true
+	for at, r := range name {
+		clear(next)
+		f := foldRune(r)
+		for i, c := range p.chars {
+			if !now[i] {
+				continue
+			}
+			switch c {
+			case '*':
+				next[i], now[i+1] = true, true
+			case '<':
+				// It stands for no more than what comes before the last dot.
+				next[i], now[i+1] = next[i] || at != lastDot, true
+			case '?':
+				next[i+1] = true
+			case '>':
+				if r == '.' {
+					now[i+1] = true
+				} else {
+					next[i+1] = true
+				}
+			case '"':
+				next[i+1] = next[i+1] || r == '.'
+			default:
+				next[i+1] = next[i+1] || c == f
+			}
+		}
+		now, next = next, now
+	}
+	for i, c := range p.chars {
+		if now[i] && (c == '*' || c == '<' || c == '>' || c == '"') {
+			now[i+1] = true
+		}
+	}
+	return now[len(p.chars)]
+}

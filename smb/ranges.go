@@ -1,0 +1,195 @@
+package smb
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"fileserver/smb/wire"
+	"fileserver/vfs/lock"
+)
+
+// byteRange is a byte-range lock of an open. An open may have several that are equal.
+type byteRange struct {
+	off, len  uint64
+	exclusive bool
+}
+
+// last is the last byte; there is none if the length is 0.
+func (b *byteRange) last() uint64 { return b.off + b.len - 1 }
+
+// has tells whether the lock has bytes of first to last.
+func (b *byteRange) has(first, last uint64) bool {
+	return b.len > 0 && b.off <= last && b.last() >= first
+}
+
+// ranges are the byte-range locks of an open. The arbiter knows their union, whose owner is the open: of what is
+// locked more than once the strongest lock counts. That locks are taken and given back one by one, and how
+// those of one open conflict, is SMB's own (MS-FSA 2.1.4.10, 2.1.5.8, 2.1.5.9).
+//
+// Lock order: mu, then the arbiter. A waiter's own lock is taken with neither held.
+type ranges struct {
+	count atomic.Int32 // of list
+
+	mu      sync.Mutex
+	list    []byteRange
+	waiters []*lockWait // parked requests of this open
+	closed  bool
+}
+
+// lockOwner is the open as an owner of byte-range locks.
+func (o *Open) lockOwner() lock.Owner {
+	return lock.Owner{Proto: lockProto, Client: o.serial}
+}
+
+// lockedByOthers tells whether byte-range locks forbid a READ or WRITE: those of others, and
+// shared ones of its own a WRITE (MS-FSA 2.1.4.10).
+func (o *Open) lockedByOthers(off, n uint64, write bool) bool {
+	if n == 0 {
+		return false
+	}
+	m := o.session.srv.cfg.Locks
+	if m.Test(o.key, o.lockOwner(), lock.Range{Off: off, Len: n}, write) != nil {
+		return true
+	}
+	if !write || o.ranges.count.Load() == 0 {
+		return false
+	}
+	o.ranges.mu.Lock()
+	defer o.ranges.mu.Unlock()
+	for i := range o.ranges.list {
+		if l := &o.ranges.list[i]; !l.exclusive && l.has(off, off+n-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// lockRange takes a lock, or tells what keeps it from that: a lock of another (others) or of this open.
+func (o *Open) lockRange(b byteRange) (st wire.Status, others bool) {
+	s := &o.ranges
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return wire.StatusRangeNotLocked, false
+	}
+	if b.len > 0 {
+		for i := range s.list {
+			// A shared lock may be taken of what the open has locked itself, an exclusive one may not.
+			if b.exclusive && s.list[i].has(b.off, b.last()) {
+				return wire.StatusLockNotGranted, false
+			}
+		}
+		if !o.claimGaps(&b) {
+			return wire.StatusLockNotGranted, true
+		}
+	}
+	s.list = append(s.list, b)
+	s.count.Add(1)
+	return wire.StatusSuccess, false
+}
+
+// claimGaps locks, with the arbiter, those bytes of b that the open has not locked yet: all, or none. Called with ranges.mu held.
+func (o *Open) claimGaps(b *byteRange) bool {
+	m, owner := o.session.srv.cfg.Locks, o.lockOwner()
+	var done []lock.Range
+	ok := true
+	o.ranges.parts(b.off, b.last(), func(r lock.Range, held, _ bool) {
+		if held || !ok {
+			return
+		}
+		if ok = m.Lock(o.key, owner, r, b.exclusive) == nil; ok {
+			done = append(done, r)
+		}
+	})
+	if !ok {
+		for _, r := range done {
+			m.Unlock(o.key, owner, r)
+		}
+	}
+	return ok
+}
+
+// parts calls fn for the parts of first to last that are locked in the same way.
+func (s *ranges) parts(first, last uint64, fn func(r lock.Range, held, exclusive bool)) {
+	for at := first; ; {
+		end, held, exclusive := last, false, false
+		for i := range s.list {
+			l := &s.list[i]
+			switch {
+			case !l.has(at, last):
+			case l.off > at:
+				end = min(end, l.off-1)
+			default:
+				end = min(end, l.last())
+				held, exclusive = true, exclusive || l.exclusive
+			}
+		}
+		r := lock.Range{Off: at, Len: end - at + 1}
+		if at == 0 && end == math.MaxUint64 {
+			r.Len = lock.ToEnd
+		}
+		fn(r, held, exclusive)
+		if end == last {
+			return
+		}
+		at = end + 1
+	}
+}
+
+// unlockRange gives a lock back, which must be of exactly this range (MS-FSA 2.1.5.9).
+func (o *Open) unlockRange(off, n uint64) wire.Status {
+	s := &o.ranges
+	s.mu.Lock()
+	found := -1
+	for i := range s.list {
+		// An exclusive one goes first: then the shared one on top of it remains.
+		if l := &s.list[i]; l.off == off && l.len == n && (found < 0 || l.exclusive) {
+			if found = i; l.exclusive {
+				break
+			}
+		}
+	}
+	if found < 0 {
+		s.mu.Unlock()
+		return wire.StatusRangeNotLocked
+	}
+	b := s.list[found]
+	s.list = append(s.list[:found], s.list[found+1:]...)
+	s.count.Add(-1)
+	if b.len > 0 {
+		m, owner := o.session.srv.cfg.Locks, o.lockOwner()
+		s.parts(b.off, b.last(), func(r lock.Range, held, exclusive bool) {
+			switch {
+			case !held:
+				m.Unlock(o.key, owner, r)
+			case !exclusive && b.exclusive:
+				m.Lock(o.key, owner, r, false) // less than before never conflicts
+			}
+		})
+	}
+	waiters := s.waiters
+	s.mu.Unlock()
+	for _, w := range waiters {
+		w.again()
+	}
+	return wire.StatusSuccess
+}
+
+// unlockAll gives all locks back, and ends the requests that wait for some (MS-SMB2 3.3.5.10).
+func (o *Open) unlockAll() {
+	s := &o.ranges
+	s.mu.Lock()
+	s.closed = true
+	held := len(s.list) > 0
+	waiters := s.waiters
+	s.list, s.waiters = nil, nil
+	s.count.Store(0)
+	s.mu.Unlock()
+	for _, w := range waiters {
+		w.end(wire.StatusRangeNotLocked)
+	}
+	if held {
+		o.session.srv.cfg.Locks.UnlockAll(o.key, o.lockOwner())
+	}
+}

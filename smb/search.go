@@ -1,0 +1,209 @@
+package smb
+
+import (
+	"context"
+	"sync"
+
+	"fileserver/smb/namespace"
+	"fileserver/smb/secdesc"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+)
+
+// search is where the enumeration of an open directory is (MS-SMB2 3.3.1.10: EnumerationLocation, EnumerationSearchPattern).
+// A directory that changes meanwhile is no harm: cookies stay valid, and each entry comes once.
+//
+// mu is held while the directory is read: requests of the same open wait for each other. It is taken with
+// nothing else held.
+type search struct {
+	mu      sync.Mutex
+	begun   bool
+	pattern pattern
+	dots    int    // 0: next comes ".", 1: "..", 2: entries
+	cookie  uint64 // of the last entry that was looked at
+	given   bool   // an entry has been given since the beginning
+	batch   []found
+}
+
+// found is an entry that fits the pattern.
+type found struct {
+	name   string // on disk
+	shown  string // to the client
+	cookie uint64
+	info   info
+}
+
+// restart begins the enumeration. Without a pattern it has the one it had (MS-SMB2 3.3.5.18).
+func (s *search) restart(pattern string) {
+	if pattern != "" || !s.begun {
+		s.pattern = parsePattern(pattern)
+	}
+	s.begun, s.dots, s.cookie, s.given = true, 0, 0, false
+}
+
+// searcher reads a directory for one request.
+type searcher struct {
+	ctx   context.Context
+	c     *vfs.Cred
+	o     *Open
+	s     *search
+	view  *namespace.View
+	class wire.InfoClass
+	posix bool
+	mask  vfs.AttrMask
+	list  wire.List
+	max   int // entries still to be given
+	full  bool
+	entry wire.DirEntry
+}
+
+// Bounds of what is read of a directory at once, entries.
+const (
+	minBatch = 8
+	maxBatch = 256
+)
+
+// run gives entries until there are no more, or no room.
+func (w *searcher) run() error {
+	if w.class != wire.FileNamesInformation {
+		w.mask = vfs.AttrStat
+	}
+	for w.s.dots < 2 && !w.full && w.max > 0 {
+		if err := w.dot(); err != nil {
+			return err
+		}
+	}
+	for n := minBatch; !w.full && w.max > 0; n = min(2*n, maxBatch) {
+		eof, err := w.batch(min(n, w.max))
+		if err != nil {
+			return err
+		}
+		for i := range w.s.batch {
+			f := &w.s.batch[i]
+			w.details(f)
+			if !w.add(f) {
+				return nil
+			}
+			w.s.cookie = f.cookie
+		}
+		if eof {
+			return nil
+		}
+	}
+	return nil
+}
+
+// dot gives "." or "..".
+func (w *searcher) dot() error {
+	f := found{shown: "."}
+	n := w.o.node
+	if w.s.dots == 1 {
+		f.shown = ".."
+		if w.o.path() != "" { // nothing of what is above the share is shown
+			p, err := n.Parent(w.ctx, w.c)
+			if err == nil {
+				defer p.Release()
+				n = p
+			}
+		}
+	}
+	if w.s.pattern.match(f.shown) {
+		if w.mask != 0 {
+			var err error
+			if f.info, err = infoOf(w.ctx, w.view, n, ""); err != nil {
+				return err
+			}
+		}
+		if !w.add(&f) {
+			return nil
+		}
+	}
+	w.s.dots++
+	return nil
+}
+
+// batch reads entries that fit the pattern: n, or fewer. Those in front of them that do not fit are done with.
+func (w *searcher) batch(n int) (eof bool, err error) {
+	s := w.s
+	clear(s.batch)
+	s.batch = s.batch[:0]
+	return w.o.node.ReadDir(w.ctx, w.c, s.cookie, w.mask, false, func(e *vfs.DirEntry) bool {
+		if len(s.batch) >= n {
+			return false
+		}
+		shown := namespace.Visible(e.Name)
+		if w.mask != 0 && e.Attr.Mask == 0 || !s.pattern.match(shown) { // it is gone already, or not meant
+			if len(s.batch) == 0 {
+				s.cookie = e.Cookie
+			} else {
+				s.batch[len(s.batch)-1].cookie = e.Cookie
+			}
+			return true
+		}
+		s.batch = append(s.batch, found{name: e.Name, shown: shown, cookie: e.Cookie, info: info{attr: e.Attr}})
+		return true
+	})
+}
+
+// details completes what a listing tells of an entry: what is kept beside the file, and of a link what it leads to, if the
+// client does not see the link.
+func (w *searcher) details(f *found) {
+	if w.mask == 0 {
+		return
+	}
+	kind := f.info.attr.Kind
+	switch {
+	case kind == vfs.KindSymlink && !w.posix:
+		if w.follow(f) {
+			return
+		}
+	case kind == vfs.KindRegular || kind == vfs.KindDirectory:
+		if _, ok := w.o.node.(vfs.Xattrer); !ok {
+			break
+		}
+		if n, err := w.o.node.Lookup(w.ctx, w.c, f.name); err == nil {
+			f.info.meta = namespace.LoadMeta(w.ctx, n)
+			n.Release()
+		}
+	}
+	f.info.complete(w.view, f.name)
+}
+
+// follow shows what a link leads to, if that is what a client gets that opens it.
+func (w *searcher) follow(f *found) bool {
+	p := namespace.Path{Elems: append(pathElems(w.o.path()), f.name)}
+	obj, err := w.view.Walk(w.ctx, w.c, &p, namespace.Exact)
+	if err != nil {
+		return false
+	}
+	defer obj.Release()
+	if obj.Node == nil {
+		return false
+	}
+	i, err := infoOf(w.ctx, w.view, obj.Node, f.name)
+	if err != nil {
+		return false
+	}
+	f.info = i
+	return true
+}
+
+// add gives an entry; false if there is no room for it, or it was the last that was asked for.
+func (w *searcher) add(f *found) bool {
+	i, e := &f.info, &w.entry
+	e.Times, e.EndOfFile, e.AllocationSize = i.times, i.size(), i.allocated()
+	e.FileAttributes, e.FileID, e.Links = i.dos, i.attr.FileID, i.attr.Nlink
+	e.ReparseTag, e.EASize, e.Name = i.tag(), i.tag(), f.shown
+	if w.class == wire.FilePosixInformation {
+		e.Mode = posixMode(&i.attr)
+		e.Owner = secdesc.UnixUser(i.attr.UID).Append(e.Owner[:0])
+		e.Group = secdesc.UnixGroup(i.attr.GID).Append(e.Group[:0])
+	}
+	if w.max == 0 || !w.list.AddDirEntry(w.class, e) {
+		w.full = true
+		return false
+	}
+	w.s.given = true
+	w.max--
+	return true
+}

@@ -1,0 +1,79 @@
+package smb
+
+import (
+	"bytes"
+	"context"
+
+	"fileserver/smb/namespace"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+)
+
+// setEAs sets extended attributes, or removes those without value (FileFullEaInformation: MS-FSA 2.1.5.15.5).
+func setEAs(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
+	if len(q.Input) == 0 {
+		return wire.StatusInfoLengthMismatch
+	}
+	list, err := wire.ParseEAs(q.Input)
+	if err != nil {
+		return wire.StatusInvalidParameter
+	}
+	return o.setEAs(ctx, r.cred(), list)
+}
+
+// setEAs sets the attributes of a list, under the names that are there already if only case differs.
+func (o *Open) setEAs(ctx context.Context, c *vfs.Cred, list wire.EAs) wire.Status {
+	x, ok := o.node.(vfs.Xattrer)
+	if k := o.node.Kind(); !ok || k != vfs.KindRegular && k != vfs.KindDirectory {
+		return wire.StatusEAsNotSupported
+	}
+	names, err := eaNames(ctx, root, o.node)
+	if err != nil {
+		return eaStatus(err)
+	}
+	for ea := range list.All() {
+		switch {
+		case !validEAName(ea.Name):
+			return wire.StatusInvalidEAName
+		case ea.Flags&^wire.EANeed != 0:
+			return wire.StatusInvalidParameter
+		case namespace.OwnXattr(string(ea.Name)):
+			return wire.StatusAccessDenied
+		}
+		name, found := eaNamed(names, string(ea.Name))
+		switch {
+		case len(ea.Value) > 0:
+			if !found {
+				name = string(ea.Name)
+				names = append(names, name)
+			}
+			err = x.SetXattr(ctx, c, name, bytes.Clone(ea.Value), 0)
+		case found:
+			err = x.RemoveXattr(ctx, c, name)
+		}
+		if err != nil && vfs.StatusOf(err) != vfs.ErrNoAttr {
+			return eaStatus(err)
+		}
+	}
+	return wire.StatusSuccess
+}
+
+// validEAName tells whether a name has only characters that it may (MS-FSCC 2.4.16).
+func validEAName(name []byte) bool {
+	for _, c := range name {
+		if c < ' ' || bytes.IndexByte([]byte(`"*+,/:;<=>?[\]|`), c) >= 0 {
+			return false
+		}
+	}
+	return len(name) > 0
+}
+
+func eaStatus(err error) wire.Status {
+	switch vfs.StatusOf(err) {
+	case vfs.ErrUnsupported:
+		return wire.StatusEAsNotSupported
+	case vfs.ErrTooBig, vfs.ErrNoSpace:
+		return wire.StatusEATooLarge
+	}
+	return statusOf(err)
+}

@@ -1,0 +1,221 @@
+package smb
+
+import (
+	"context"
+
+	"fileserver/smb/namespace"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+	"fileserver/vfs/lock"
+)
+
+// setDisposition has the file deleted when it is closed, or not (FileDispositionInformation: MS-FSA 2.1.5.15.3).
+func setDisposition(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
+	v, err := wire.ParseInfo8(q.Input)
+	if err != nil {
+		return wire.StatusInfoLengthMismatch
+	}
+	return o.setDeletePending(ctx, r, v != 0, false)
+}
+
+// setDispositionEx is the same with flags (FileDispositionInformationEx: MS-FSCC 2.4.12).
+func setDispositionEx(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
+	v, err := wire.ParseInfo32(q.Input)
+	if err != nil {
+		return wire.StatusInfoLengthMismatch
+	}
+	const known = wire.DispositionDelete | wire.DispositionPosixSemantics | wire.DispositionForceImageSectionCheck |
+		wire.DispositionOnClose | wire.DispositionIgnoreReadonlyAttribute
+	if v&^known != 0 {
+		return wire.StatusInvalidParameter
+	}
+	return o.setDeletePending(ctx, r, v&wire.DispositionDelete != 0, v&wire.DispositionPosixSemantics != 0)
+}
+
+// target is where a rename or link goes.
+type target struct {
+	from    vfs.Node         // of a rename: the directory of the open's name,
+	name    string           // and that
+	obj     namespace.Object // released by the caller
+	replace bool             // what is there
+	posix   bool             // even if it is open
+	claim   *lock.Open       // of what is replaced: nobody has it open
+}
+
+func (t *target) release() {
+	if t.claim != nil {
+		t.claim.Close()
+	}
+	t.obj.Release()
+}
+
+// find finds the target of a rename or link, and whether it may be replaced (MS-FSA 2.1.5.15.6, 2.1.5.15.11).
+func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
+	i, err := wire.ParseRenameInfo(q.Class, q.Input)
+	switch {
+	case err != nil && len(q.Input) < 20:
+		return wire.StatusInfoLengthMismatch
+	case err != nil, i.RootDirectory != 0:
+		return wire.StatusInvalidParameter
+	}
+	t.replace = i.Flags&wire.RenameReplaceIfExists != 0
+	t.posix = i.Flags&wire.RenamePosixSemantics != 0
+	p, st := namespace.Parse(wire.AppendUTF16(nil, i.Name), r.conn.neg.Load().posix)
+	switch {
+	case st != wire.StatusSuccess:
+		return st
+	case p.Stream == namespace.StreamNamed || p.Stream == namespace.StreamData:
+		return wire.StatusNotSupported // there are no streams to be renamed
+	case len(p.Elems) == 0:
+		return wire.StatusObjectNameInvalid
+	}
+	sh := o.tree.share
+	if sh.readOnly() {
+		return wire.StatusMediaWriteProtected
+	}
+	how := namespace.LastLink
+	if r.conn.neg.Load().posix {
+		how |= namespace.NoLinks
+	}
+	if t.obj, err = sh.view().Walk(ctx, r.cred(), &p, how); err != nil {
+		if st, ok := err.(wire.Status); ok {
+			return st
+		}
+		return statusOf(err)
+	}
+	if t.obj.Dir == nil {
+		return wire.StatusAccessDenied
+	}
+	if r.conn.srv.links.dying(sh.key(t.obj.Dir)) {
+		return wire.StatusDeletePending
+	}
+	if t.obj.Node == nil {
+		return wire.StatusSuccess
+	}
+	if t.from != nil && t.obj.Name == t.name && t.obj.Dir.Handle() == t.from.Handle() {
+		t.self(&p)
+		return wire.StatusSuccess
+	}
+	return t.mayReplace(ctx, r, o, i.Flags&wire.RenameIgnoreReadonlyAttribute != 0)
+}
+
+// self takes the name as it was asked for: what is there is the name itself, perhaps in another case.
+func (t *target) self(p *namespace.Path) {
+	name := p.Elems[len(p.Elems)-1]
+	t.obj.Path = t.obj.Path[:len(t.obj.Path)-len(t.obj.Name)] + name
+	t.obj.Name = name
+	t.obj.Node.Release()
+	t.obj.Node = nil
+}
+
+// mayReplace checks whether what is there may be replaced.
+func (t *target) mayReplace(ctx context.Context, r *request, o *Open, readonly bool) wire.Status {
+	n := t.obj.Node
+	if !t.replace {
+		return wire.StatusObjectNameCollision
+	}
+	i, err := infoOf(ctx, o.tree.share.view(), n, t.obj.Name)
+	switch {
+	case err != nil:
+		return statusOf(err)
+	case i.dos&wire.FileAttributeReadonly != 0 && !readonly:
+		return wire.StatusAccessDenied
+	case i.directory() && !(t.posix && o.dir):
+		return wire.StatusAccessDenied
+	case t.posix:
+		return wire.StatusSuccess
+	}
+	// Others' handles go with what they are of, and must not be left without.
+	locks, key := r.conn.srv.cfg.Locks, o.tree.share.key(n)
+	if t.claim, err = locks.Open(key, 0, lock.Read|lock.Write|lock.Delete); err != nil {
+		if rc := locks.Recall(key, o.cacheKey(), lock.CacheRead|lock.CacheWrite); rc != nil {
+			r.value = rc
+			return wire.StatusPending
+		}
+		return wire.StatusAccessDenied
+	}
+	return wire.StatusSuccess
+}
+
+// setRename gives the file another name (FileRenameInformation: MS-FSA 2.1.5.15.11).
+func setRename(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
+	return alone(ctx, r, o, q, rename)
+}
+
+// setLink gives the file a further name (FileLinkInformation: MS-FSA 2.1.5.15.6).
+func setLink(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
+	if o.dir {
+		return wire.StatusFileIsADirectory
+	}
+	return alone(ctx, r, o, q, hardLink)
+}
+
+// alone runs one rename or link at a time: nothing of their kind may come under the new name between
+// the look and the change, because rename(2) would replace it unasked.
+func alone(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest, run func(context.Context, *request, *Open, *wire.SetInfoRequest) wire.Status) wire.Status {
+	mu := &r.conn.srv.renames
+	mu.Lock()
+	st := run(ctx, r, o, q)
+	mu.Unlock()
+	if st == wire.StatusPending {
+		// Who caches its handle of the target has the time to close it.
+		return r.await(r.value.(*lock.Recall), func(ctx context.Context, r *request) wire.Status {
+			q, err := wire.ParseSetInfoRequest(r.msg)
+			if err != nil {
+				return wire.StatusInvalidParameter
+			}
+			return r.setInfo(alone(ctx, r, r.open, &q, run))
+		})
+	}
+	return st
+}
+
+func rename(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
+	from, name, st := o.parent(ctx)
+	if st != wire.StatusSuccess {
+		return st
+	}
+	defer from.Release()
+	t := target{from: from, name: name}
+	defer t.release()
+	if st := t.find(ctx, r, o, q); st != wire.StatusSuccess {
+		return st
+	}
+	if o.openBelow() {
+		return wire.StatusAccessDenied
+	}
+	if t.obj.Name == name && t.obj.Dir.Handle() == from.Handle() {
+		return wire.StatusSuccess
+	}
+	if err := from.Rename(ctx, r.cred(), name, t.obj.Dir, t.obj.Name); err != nil {
+		switch vfs.StatusOf(err) {
+		case vfs.ErrNotDir, vfs.ErrIsDir:
+			return wire.StatusAccessDenied
+		}
+		return statusOf(err) // ErrInvalid: to below itself
+	}
+	o.tree.share.view().Added(ctx, t.obj.Dir, t.obj.Name)
+	o.moved(ctx, &t.obj)
+	return wire.StatusSuccess
+}
+
+func hardLink(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
+	var t target
+	defer t.release()
+	if st := t.find(ctx, r, o, q); st != wire.StatusSuccess {
+		return st
+	}
+	if n := t.obj.Node; n != nil {
+		if n.Handle() == o.node.Handle() {
+			return wire.StatusSuccess
+		}
+		if err := t.obj.Dir.Remove(ctx, r.cred(), t.obj.Name, false); err != nil {
+			return statusOf(err)
+		}
+	}
+	if err := t.obj.Dir.Link(ctx, r.cred(), t.obj.Name, o.node); err != nil {
+		return statusOf(err)
+	}
+	o.tree.share.view().Added(ctx, t.obj.Dir, t.obj.Name)
+	return wire.StatusSuccess
+}

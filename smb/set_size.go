@@ -1,0 +1,77 @@
+package smb
+
+import (
+	"context"
+	"math"
+
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+)
+
+// setEndOfFile sets the size of the file (FileEndOfFileInformation: MS-FSA 2.1.5.15.4).
+func setEndOfFile(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
+	v, st := sizeOf(o, q)
+	if st != wire.StatusSuccess {
+		return st
+	}
+	return o.resize(ctx, r.cred(), v)
+}
+
+// setAllocation cuts the file if it shall take less than it has. To reserve more is only a hint: storage
+// is taken as the file is written (FileAllocationInformation: MS-FSA 2.1.5.15.1).
+func setAllocation(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
+	v, st := sizeOf(o, q)
+	if st != wire.StatusSuccess {
+		return st
+	}
+	a, err := o.node.GetAttr(ctx, vfs.AttrSize)
+	if err != nil {
+		return statusOf(err)
+	}
+	if v < a.Size {
+		return o.resize(ctx, r.cred(), v)
+	}
+	s, err := o.tree.share.FS.StatFS(ctx, r.cred())
+	if err == nil && v-a.Size > s.AvailBytes {
+		return wire.StatusDiskFull
+	}
+	return statusOf(err)
+}
+
+// setValidDataLength is no more than a check: what has not been written reads as zeros (MS-FSA 2.1.5.15.14).
+func setValidDataLength(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) wire.Status {
+	v, st := sizeOf(o, q)
+	if st != wire.StatusSuccess {
+		return st
+	}
+	a, err := o.node.GetAttr(ctx, vfs.AttrSize)
+	if err != nil {
+		return statusOf(err)
+	}
+	if v > a.Size {
+		return wire.StatusInvalidParameter
+	}
+	return wire.StatusSuccess
+}
+
+// sizeOf reads a size to be set.
+func sizeOf(o *Open, q *wire.SetInfoRequest) (uint64, wire.Status) {
+	v, err := wire.ParseInfo64(q.Input)
+	switch {
+	case err != nil:
+		return 0, wire.StatusInfoLengthMismatch
+	case o.dir, o.file == nil, v > math.MaxInt64:
+		return 0, wire.StatusInvalidParameter
+	}
+	return v, wire.StatusSuccess
+}
+
+// resize sets the size. Who has the file open for writing may, whatever its mode has become.
+func (o *Open) resize(ctx context.Context, c *vfs.Cred, size uint64) wire.Status {
+	s := vfs.SetAttr{Mask: vfs.AttrSize, Size: size}
+	err := o.node.SetAttr(ctx, c, &s)
+	if st := vfs.StatusOf(err); st == vfs.ErrAccess || st == vfs.ErrPerm {
+		err = o.node.SetAttr(ctx, root, &s)
+	}
+	return statusOf(err)
+}
