@@ -84,7 +84,7 @@ func (r *request) setSecurity(ctx context.Context, o *Open, q *wire.SetInfoReque
 	if q.Additional&wire.GroupSecurityInformation != 0 && !d.Group.IsZero() {
 		gid, ok := d.Group.GID()
 		if !ok {
-			return wire.StatusInvalidPrimaryGroup
+			return wire.StatusInvalidOwner
 		}
 		s.GID = gid
 		if gid != a.GID {

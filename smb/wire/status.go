@@ -44,9 +44,6 @@ const (
 	StatusFileLockConflict       Status = 0xC0000054
 	StatusLockNotGranted         Status = 0xC0000055
 	StatusDeletePending          Status = 0xC0000056
-	StatusInvalidOwner           Status = 0xC000005A
-	StatusInvalidPrimaryGroup    Status = 0xC000005B
-	StatusInvalidEAName          Status = 0x80000013
 	StatusPrivilegeNotHeld       Status = 0xC0000061
 	StatusLogonFailure           Status = 0xC000006D
 	StatusAccountRestriction     Status = 0xC000006E
