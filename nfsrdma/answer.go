@@ -191,23 +191,24 @@ func (k *call) refuse(err error) {
 	k.post(op)
 }
 
-// post hands the chain to the endpoint. The buffers it names are its own now.
+// post hands the chain to the endpoint. The call is taken back when it has completed.
 func (k *call) post(op *rdma.SendOp) {
-	r := k.reply
-	if r != nil {
-		k.reply = nil
-		op.OnDone(r)
-	}
+	c := k.c
+	op.OnDone((*sent)(k))
 	k.repost()
-	k.c.count.calls.Add(1)
-	if err := k.c.ep.Queue(op); err != nil {
+	c.count.calls.Add(1)
+	xid := k.hdr.xid
+	if err := c.ep.Queue(op); err != nil {
 		// The connection has ended, or a result could not be named. Queue has
 		// released the chain's references, and told nobody.
-		if r != nil {
-			k.c.putReply(r)
-		}
-		k.c.srv.cfg.Logger.Debug("nfsrdma: reply not sent", "remote", k.c.info.RemoteAddr, "xid", k.hdr.xid, "reason", err)
-		k.c.ep.Disconnect(err) // a call without a reply would never be asked again
+		c.srv.cfg.Logger.Debug("nfsrdma: reply not sent", "remote", c.info.RemoteAddr, "xid", xid, "reason", err)
+		c.ep.Disconnect(err) // a call without a reply would never be asked again
+		c.putCall(k)
 	}
-	k.c.putCall(k)
 }
+
+// sent is a call whose reply is under way.
+type sent call
+
+// Completed implements rdma.Completion: the reply is out, and its buffers are free.
+func (s *sent) Completed(error) { s.c.putCall((*call)(s)) }

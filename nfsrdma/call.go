@@ -29,6 +29,9 @@ type call struct {
 	pending atomic.Int32 // pulls outstanding, plus one while they are being started
 	failed  atomic.Bool  // one of them has failed, and ended the connection
 
+	weight int   // bytes that count against the connection's share of the memory
+	next   *call // behind this one in Conn.parked
+
 	rpc rpc.Call
 	rep rpc.Reply
 }
@@ -46,7 +49,7 @@ func (k *call) reset() {
 	k.rep.Reset(nil)
 	clear(k.chunks)
 	k.recv, k.reply, k.own, k.inline = nil, nil, nil, nil
-	k.chunks, k.outOff, k.fetched = k.chunks[:0], 0, false
+	k.chunks, k.outOff, k.fetched, k.weight = k.chunks[:0], 0, false, 0
 	k.failed.Store(false)
 }
 
@@ -84,8 +87,26 @@ func (k *call) ownLen() (chunks, total int) {
 // threshold is the least, so that an inline reply fits the buffer, too.
 func (k *call) maxReplyChunk() int { return max(min(int(k.hdr.reply.length), maxReply), k.c.inline) }
 
-// begin starts the call, on the completion goroutine: it must not wait.
+// weigh returns what the call may hold of the memory, bytes: its chunks, the
+// reply, and results for the Write chunks. Calls that are small and whole weigh nothing.
+func (k *call) weigh() int {
+	_, n := k.ownLen()
+	for i := range k.hdr.writes {
+		n += min(int(k.hdr.writes[i].length), k.c.srv.cfg.MaxMessage)
+	}
+	return n
+}
+
+// begin starts the call, on the completion goroutine, or parks it: it must not wait.
 func (k *call) begin() {
+	k.weight = k.weigh()
+	if k.c.admit(k) {
+		k.start()
+	}
+}
+
+// start takes what memory there is at once, and gets the call going.
+func (k *call) start() {
 	if _, n := k.ownLen(); n > 0 {
 		k.own, _ = k.c.mem.Pool().TryGet(n)
 	} else {

@@ -32,7 +32,9 @@ type Conn struct {
 	replies  []*replyBuf // not in use
 	replyCh  chan struct{}
 	waiting  int // calls that wait for a reply buffer
-	running  int // calls being executed or answered
+	running  int // calls parked, being executed, or answered
+	held     int // weight of those that are not parked
+	parked   callList
 	draining bool
 	closed   bool
 }
@@ -43,14 +45,29 @@ type counters struct {
 }
 
 // replyBuf is a buffer that replies without a Reply chunk are built in. The
-// connection owns it; while a SEND of it is outstanding the chain holds a second reference.
-type replyBuf struct {
-	c   *Conn
-	buf *slab.Buf
+// connection owns it; a call has it until its SEND is over.
+type replyBuf struct{ buf *slab.Buf }
+
+// callList is a FIFO of calls.
+type callList struct{ head, tail *call }
+
+func (l *callList) push(k *call) {
+	if l.tail == nil {
+		l.head = k
+	} else {
+		l.tail.next = k
+	}
+	l.tail = k
 }
 
-// Completed implements rdma.Completion: the SEND is over, the buffer free.
-func (r *replyBuf) Completed(error) { r.c.putReply(r) }
+func (l *callList) pop() *call {
+	k := l.head
+	if l.head = k.next; l.head == nil {
+		l.tail = nil
+	}
+	k.next = nil
+	return k
+}
 
 func newConn(s *Server, id rdma.ID) (*Conn, error) {
 	mem, err := s.cfg.Memory(id.Device())
@@ -77,7 +94,7 @@ func newConn(s *Server, id rdma.ID) (*Conn, error) {
 	if !ok {
 		return nil, errors.New("no memory for another connection")
 	}
-	c.replies = append(c.replies, &replyBuf{c, first})
+	c.replies = append(c.replies, &replyBuf{first})
 	c.ep, err = rdma.NewEndpoint(id, rdma.EndpointConfig{
 		Memory: mem, SendDepth: 2*s.cfg.Credits + 64, ReadDepth: s.cfg.ReadDepth,
 		RecvDepth: s.cfg.Credits + spareRecvs, RecvSize: s.cfg.Inline, Handler: c,
@@ -172,6 +189,8 @@ func (c *Conn) Closed(err error) {
 	c.mu.Lock()
 	c.closed = true
 	idle := c.running == 0
+	parked := c.parked
+	c.parked = callList{}
 	c.mu.Unlock()
 	level := c.srv.cfg.Logger.Info
 	if err != nil {
@@ -179,6 +198,11 @@ func (c *Conn) Closed(err error) {
 	}
 	level("connection closed", "id", c.info.ID, "transport", c.info.Transport, "remote", c.info.RemoteAddr, "calls", c.count.calls.Load(),
 		"age", time.Since(c.opened).Round(time.Millisecond), "reason", reason(err))
+	for parked.head != nil {
+		k := parked.pop()
+		k.weight = 0 // none of it was held
+		k.drop()
+	}
 	if idle {
 		c.release()
 	}
@@ -232,20 +256,60 @@ func (c *Conn) getCall() *call {
 	return k
 }
 
-// putCall takes a call back that has been answered or dropped.
+// admit lets a call begin, or parks it until others are over: what the calls of
+// one connection hold is bounded, so that a client that leaves its replies
+// unread does not have the memory of all. A single call may be heavier than the bound.
+func (c *Conn) admit(k *call) bool {
+	if k.weight == 0 {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.parked.head == nil && c.fits(k) {
+		c.held += k.weight
+		return true
+	}
+	c.parked.push(k)
+	return false
+}
+
+// fits is called with mu held.
+func (c *Conn) fits(k *call) bool { return c.held == 0 || c.held+k.weight <= c.srv.cfg.MaxHeld }
+
+// unpark lets those begin that waited for a call's end.
+func (c *Conn) unpark() {
+	for {
+		c.mu.Lock()
+		if k := c.parked.head; k == nil || !c.fits(k) {
+			c.mu.Unlock()
+			return
+		}
+		k := c.parked.pop()
+		c.held += k.weight
+		c.mu.Unlock()
+		k.start()
+	}
+}
+
+// putCall takes a call back whose reply is out, or that gets none.
 func (c *Conn) putCall(k *call) {
+	weight := k.weight
 	k.reset()
 	c.mu.Lock()
 	c.calls = append(c.calls, k)
+	c.held -= weight
 	c.running--
 	idle, draining, closed := c.running == 0, c.draining, c.closed
+	more := c.parked.head != nil
 	c.mu.Unlock()
 	switch {
+	case more:
+		c.unpark()
 	case !idle:
 	case closed:
 		c.release()
 	case draining:
-		c.ep.Disconnect(nil) // after the replies posted, which still go out
+		c.ep.Disconnect(nil)
 	}
 }
 
@@ -260,7 +324,7 @@ func (c *Conn) tryReply() *replyBuf {
 	}
 	c.mu.Unlock()
 	if buf, ok := c.mem.Pool().TryGet(c.srv.cfg.Inline); ok {
-		return &replyBuf{c, buf}
+		return &replyBuf{buf}
 	}
 	return nil
 }

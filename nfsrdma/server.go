@@ -20,6 +20,8 @@ const (
 	DefaultInline = 4096
 	// DefaultMaxMessage is the most a call may leave in Read chunks, bytes.
 	DefaultMaxMessage = 4 << 20
+	// DefaultMaxHeld is the data that the calls of one connection hold at most, bytes: 32 READs of 1 MiB.
+	DefaultMaxHeld = 32 << 20
 	// DefaultReadDepth is the number of RDMA READs outstanding per connection, where peer and device allow.
 	DefaultReadDepth = 32
 
@@ -44,6 +46,7 @@ type Config struct {
 	Credits    int // 0: DefaultCredits
 	Inline     int // bytes, a multiple of 1024; 0: DefaultInline
 	MaxMessage int // bytes; 0: DefaultMaxMessage
+	MaxHeld    int // bytes; 0: DefaultMaxHeld. Calls beyond it wait for others of their connection
 	ReadDepth  int // 0: DefaultReadDepth
 }
 
@@ -74,6 +77,9 @@ func NewServer(cfg Config) (*Server, error) {
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = DefaultMaxMessage
 	}
+	if cfg.MaxHeld == 0 {
+		cfg.MaxHeld = DefaultMaxHeld
+	}
 	if cfg.ReadDepth == 0 {
 		cfg.ReadDepth = DefaultReadDepth
 	}
@@ -84,6 +90,8 @@ func NewServer(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("nfsrdma: %d credits; choose 1 to 16384", cfg.Credits)
 	case cfg.Inline < 1024 || cfg.Inline > 256<<10 || cfg.Inline%1024 != 0:
 		return nil, fmt.Errorf("nfsrdma: inline threshold of %d bytes; choose a multiple of 1024 up to 262144", cfg.Inline)
+	case cfg.MaxHeld < 0:
+		return nil, fmt.Errorf("nfsrdma: %d bytes for the calls of a connection", cfg.MaxHeld)
 	case cfg.MaxMessage < 4096 || cfg.MaxMessage > 15<<20:
 		return nil, fmt.Errorf("nfsrdma: messages of at most %d bytes; choose 4096 to 15728640", cfg.MaxMessage)
 	}
