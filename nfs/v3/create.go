@@ -132,8 +132,11 @@ func (s *server) createFile(ctx context.Context, dir *object, a *CreateArgs, v *
 	}
 	if v.Mask&vfs.AttrSize != 0 {
 		there := object{dir.export, n, dir.cred}
-		if st := s.checkIO(&there, v.Size, maxFileSize, true); st != OK {
+		if st := s.checkIO(ctx, &there, v.Size, maxFileSize, true); st != OK {
 			n.Release()
+			if st == ErrJukebox {
+				return nil, vfs.ErrTooManyFiles
+			}
 			return nil, vfs.ErrShareViolation
 		}
 		if err := n.SetAttr(ctx, dir.cred, &vfs.SetAttr{Mask: vfs.AttrSize, Size: v.Size}); err != nil {

@@ -73,13 +73,36 @@ func (o *object) fileHandle(n vfs.Node) Handle {
 	return nfs.AppendHandle(nil, o.export, n.Handle())
 }
 
-// checkIO tells whether an open of another protocol forbids I/O.
-func (s *server) checkIO(o *object, off, n uint64, write bool) Status {
+// checkIO tells whether an open of another protocol forbids I/O, or its client caches what the I/O is about.
+func (s *server) checkIO(ctx context.Context, o *object, off, n uint64, write bool) Status {
 	if s.cfg.Locks == nil || n == 0 {
 		return OK
 	}
 	k := lock.FileKey{FS: o.export.FS.Caps().FSID, H: o.node.Handle()}
-	return statusOf(s.cfg.Locks.CheckIO(k, lock.Owner{}, lock.Range{Off: off, Len: n}, write))
+	if err := s.cfg.Locks.CheckIO(k, lock.Owner{}, lock.Range{Off: off, Len: n}, write); err != nil {
+		if !nfs.Recall(ctx, s.cfg.Locks, k, nfs.KeepToDeny) {
+			return ErrJukebox
+		}
+		if err = s.cfg.Locks.CheckIO(k, lock.Owner{}, lock.Range{Off: off, Len: n}, write); err != nil {
+			return statusOf(err)
+		}
+	}
+	keep := nfs.KeepToRead
+	if write {
+		keep = nfs.KeepToChange
+	}
+	if !nfs.Recall(ctx, s.cfg.Locks, k, keep) {
+		return ErrJukebox
+	}
+	return OK
+}
+
+// recallName has those who cache what a name names give it up, before that is removed or renamed.
+func (s *server) recallName(ctx context.Context, dir *object, name string) Status {
+	if s.cfg.Locks != nil && !nfs.RecallName(ctx, s.cfg.Locks, dir.export.FS, dir.cred, dir.node, name) {
+		return ErrJukebox
+	}
+	return OK
 }
 
 // syncMeta makes changes of names and attributes stable where the backend has not yet.

@@ -121,7 +121,7 @@ func (s *server) readFile(ctx context.Context, c *rpc.Call, o *object, off int64
 // open opens the file for I/O of n bytes at off. Files of NFSv3 are open as long as
 // a call takes, and their owner may always: it was asked when its process opened the file (RFC 1813 4.4).
 func (s *server) open(ctx context.Context, o *object, off, n uint64, write bool) (vfs.File, Status) {
-	if st := s.checkIO(o, off, n, write); st != OK {
+	if st := s.checkIO(ctx, o, off, n, write); st != OK {
 		return nil, st
 	}
 	flags := vfs.OpenRead | vfs.AccessOwnerOverride

@@ -33,6 +33,9 @@ func (s *server) removeName(ctx context.Context, c *rpc.Call, r *rpc.Reply, isDi
 	if st == OK {
 		st = dotName(a.Object.Name, isDir)
 	}
+	if st == OK && !isDir {
+		st = s.recallName(ctx, &dir, a.Object.Name)
+	}
 	if res.Status = st; st != OK {
 		res.Wcc.After = dir.attr(ctx)
 		return reply(c, r, st, res.Append(r.Head))

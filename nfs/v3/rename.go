@@ -58,6 +58,12 @@ func (s *server) rename(ctx context.Context, c *rpc.Call, r *rpc.Reply) rpc.Acce
 		if st = dotName(a.From.Name, false); st == OK {
 			st = dotName(a.To.Name, false)
 		}
+		if st == OK {
+			st = s.recallName(ctx, &from, a.From.Name)
+		}
+		if st == OK {
+			st = s.recallName(ctx, &to, a.To.Name)
+		}
 	}
 	if res.Status = st; st != OK {
 		res.From.After, res.To.After = from.attr(ctx), to.attr(ctx)

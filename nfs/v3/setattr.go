@@ -86,7 +86,7 @@ func (s *server) applySetattr(ctx context.Context, o *object, a *SetattrArgs) St
 // setAttr changes the attributes, the size only if no open denies to write.
 func (s *server) setAttr(ctx context.Context, o *object, v *vfs.SetAttr) Status {
 	if v.Mask&vfs.AttrSize != 0 {
-		if st := s.checkIO(o, v.Size, maxFileSize, true); st != OK {
+		if st := s.checkIO(ctx, o, v.Size, maxFileSize, true); st != OK {
 			return st
 		}
 	}

@@ -3,6 +3,7 @@ package v4
 import (
 	"sync/atomic"
 
+	"fileserver/nfs"
 	"fileserver/nfs/v4/proto"
 	"fileserver/nfs/v4/state"
 	"fileserver/vfs"
@@ -55,15 +56,26 @@ func (c *compound) use(t *target, sid proto.StateID, want state.Share) (access, 
 		return access{}, st
 	}
 	key := t.key()
+	keep := nfs.KeepToRead
+	if want&state.ShareWrite != 0 {
+		keep = nfs.KeepToChange
+	}
 	if !sid.IsSpecial() {
 		r, st := c.client.Use(&sid, &key, want)
 		if st != proto.OK {
 			return access{}, st
 		}
 		o := r.(*openFile)
+		if st := c.recall(&key, keep); st != proto.OK {
+			o.Release()
+			return access{}, st
+		}
 		return access{o.File, o}, proto.OK
 	}
 	if st := c.anonymous(&sid, &key, want); st != proto.OK {
+		return access{}, st
+	}
+	if st := c.recall(&key, keep); st != proto.OK {
 		return access{}, st
 	}
 	how := vfs.OpenRead | vfs.AccessOwnerOverride
@@ -72,6 +84,22 @@ func (c *compound) use(t *target, sid proto.StateID, want state.Share) (access, 
 	}
 	f, err := t.node.Open(c.ctx, c.credsIn(t.export), how)
 	return access{File: f}, statusOf(err)
+}
+
+// recall has clients of other protocols that cache the file come down to keep.
+func (c *compound) recall(key *lock.FileKey, keep lock.Caching) proto.Status {
+	if !nfs.Recall(c.ctx, c.srv.cfg.Locks, *key, keep) {
+		return proto.ErrDelay
+	}
+	return proto.OK
+}
+
+// recallName has them give up what a name names, before that is removed or renamed.
+func (c *compound) recallName(t *target, name string) proto.Status {
+	if !nfs.RecallName(c.ctx, c.srv.cfg.Locks, t.export.FS, c.credsIn(t.export), t.node, name) {
+		return proto.ErrDelay
+	}
+	return proto.OK
 }
 
 // resolve replaces the special stateid that means the current one (RFC 8881 16.2.3.1.2), and refuses what no stateid may be.
@@ -103,9 +131,10 @@ func (c *compound) anonymous(sid *proto.StateID, key *lock.FileKey, want state.S
 		if c.srv.cfg.Locks.CheckIO(*key, lock.Owner{}, lock.Range{Len: lock.ToEnd}, want&state.ShareWrite != 0) == nil {
 			return proto.OK
 		}
-		if !c.expireHolders(key) {
-			break
+		if st := c.recall(key, nfs.KeepToDeny); st != proto.OK {
+			return st
 		}
+		c.expireHolders(key)
 	}
 	return proto.ErrLocked
 }

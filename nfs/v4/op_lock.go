@@ -1,6 +1,7 @@
 package v4
 
 import (
+	"fileserver/nfs"
 	"fileserver/nfs/v4/proto"
 	"fileserver/nfs/v4/state"
 	"fileserver/nfs/xdr"
@@ -80,6 +81,13 @@ func (c *compound) lock() proto.Status {
 		l, st = c.client.ContinueLock(&a.sid, key, write, false)
 	}
 	if st != proto.OK {
+		return st
+	}
+	if st := c.recall(&key, nfs.KeepToChange); st != proto.OK {
+		_, closed := c.client.EndLock(l, false)
+		if closed {
+			c.srv.cfg.Locks.UnlockAll(key, l.Owner)
+		}
 		return st
 	}
 	denied := c.tryLock(key, l.Owner, a.rng, write, false)

@@ -3,6 +3,7 @@ package v4
 import (
 	"encoding/binary"
 
+	"fileserver/nfs"
 	"fileserver/nfs/v4/proto"
 	"fileserver/nfs/v4/state"
 	"fileserver/vfs"
@@ -192,13 +193,26 @@ func (c *compound) openState(a *openArgs, o *opened) (proto.StateID, proto.Statu
 		return proto.StateID{}, statusOf(err)
 	}
 	key := o.t.key()
+	keep := nfs.KeepToRead
+	if o.truncate {
+		keep = nfs.KeepToChange
+	}
+	if st := c.recall(&key, keep); st != proto.OK {
+		_ = f.Close()
+		return proto.StateID{}, st
+	}
 	res := newOpenFile(f)
 	defer res.Release()
-	for {
+	for recalled := false; ; {
 		res.Retain()
 		sid, act, st := c.client.AddOpen(a.owner, key, state.Share(a.access), state.Share(a.deny), res)
 		c.srv.act(act)
 		switch {
+		case st == proto.ErrShareDenied && !recalled: // by somebody who keeps a file open that its user has closed, perhaps
+			if recalled = true; c.recall(&key, nfs.KeepToDeny) != proto.OK {
+				return sid, proto.ErrDelay
+			}
+			continue
 		case st == proto.ErrShareDenied && c.expireHolders(&key):
 			continue
 		case st == proto.ErrShareDenied && a.claim == claimPrevious:

@@ -18,6 +18,9 @@ func (c *compound) remove() proto.Status {
 	if st != proto.OK {
 		return st
 	}
+	if st := c.recallName(&c.cur, name); st != proto.OK {
+		return st
+	}
 	dir, cred := c.cur.node, c.creds()
 	defer c.lockDir(&c.cur).Unlock()
 	before := c.change(dir)

@@ -30,6 +30,12 @@ func (c *compound) rename() proto.Status {
 	if st != proto.OK {
 		return st
 	}
+	if st := c.recallName(&c.saved, oldName); st != proto.OK {
+		return st
+	}
+	if st := c.recallName(&c.cur, newName); st != proto.OK {
+		return st
+	}
 	src, dst := c.saved.node, c.cur.node
 	one, two := c.srv.cfg.Dirs.Lock2(c.cur.export.FS.Caps().FSID, src.Handle(), dst.Handle())
 	defer one.Unlock()

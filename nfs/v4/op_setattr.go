@@ -1,6 +1,7 @@
 package v4
 
 import (
+	"fileserver/nfs"
 	"fileserver/nfs/v4/proto"
 	"fileserver/nfs/v4/state"
 	"fileserver/vfs"
@@ -58,11 +59,15 @@ func (c *compound) mayResize(sid proto.StateID) proto.Status {
 	}
 	key := c.cur.key()
 	if sid.IsSpecial() {
-		return c.anonymous(&sid, &key, state.ShareWrite)
+		if st := c.anonymous(&sid, &key, state.ShareWrite); st != proto.OK {
+			return st
+		}
+		return c.recall(&key, nfs.KeepToChange)
 	}
 	r, st := c.client.Use(&sid, &key, state.ShareWrite)
-	if st == proto.OK {
-		r.Release()
+	if st != proto.OK {
+		return st
 	}
-	return st
+	r.Release()
+	return c.recall(&key, nfs.KeepToChange)
 }

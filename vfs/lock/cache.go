@@ -72,6 +72,7 @@ func (m *Manager) Cache(k FileKey, key CacheKey, want Caching, own int, recall f
 	}
 	f.caches = append(f.caches, c)
 	m.cachers(&k).Add(1)
+	m.caches.Add(1)
 	return c
 }
 
@@ -172,6 +173,7 @@ func (c *Cache) Release() {
 	c.f, c.state, c.breaking = nil, 0, false
 	f.caches = slices.DeleteFunc(f.caches, func(o *Cache) bool { return o == c })
 	c.m.cachers(&c.file).Add(-1)
+	c.m.caches.Add(-1)
 	c.answer()
 	s.trim(f)
 	s.mu.Unlock()
@@ -226,6 +228,9 @@ func (c *Cache) begin() func() {
 	to, recall := c.to, c.recall
 	return func() { recall(from, to, ack) }
 }
+
+// Caching tells whether anybody caches anything: who would first have to find out which file is meant need not.
+func (m *Manager) Caching() bool { return m.caches.Load() > 0 }
 
 // Recall makes everybody but the key come down to keep: before data is opened
 // (CacheRead|CacheHandle), a share reservation is in the way (CacheRead|CacheWrite), or data

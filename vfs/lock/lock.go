@@ -34,6 +34,7 @@ type Manager struct {
 	deny [denyBuckets]atomic.Int32
 	// cached counts the caches, likewise, and ranges the byte-range locks.
 	cached [denyBuckets]atomic.Int32
+	caches atomic.Int64 // all of them
 	ranges [denyBuckets]atomic.Int32
 	owners owners
 	waits  waits

@@ -1,0 +1,57 @@
+package nfs
+
+import (
+	"context"
+	"time"
+
+	"fileserver/vfs"
+	"fileserver/vfs/lock"
+)
+
+// What the clients of other protocols may go on caching of a file, by what is done with it.
+const (
+	KeepToRead   = lock.CacheRead | lock.CacheHandle // data they have written is needed
+	KeepToDeny   = lock.CacheRead | lock.CacheWrite  // opens that they have closed already are in the way
+	KeepToChange = lock.Caching(0)
+)
+
+// recallWait is how long a call waits for those who cache. Clients answer in milliseconds; those who do not
+// shall not keep calls, and what they hold, for the 35 seconds they have.
+const recallWait = 500 * time.Millisecond
+
+// noCache is the key of NFS, whose clients are given nothing to cache.
+var noCache = lock.CacheKey{}
+
+// Recall makes clients of other protocols that cache the file come down to keep. It returns false if they have not answered
+// yet: then the client is to come again (NFS3ERR_JUKEBOX, NFS4ERR_DELAY). Where nobody caches it costs next to nothing.
+func Recall(ctx context.Context, m *lock.Manager, k lock.FileKey, keep lock.Caching) bool {
+	rc := m.Recall(k, noCache, keep)
+	return rc == nil || answered(ctx, rc)
+}
+
+// answered waits a little.
+func answered(ctx context.Context, rc *lock.Recall) bool {
+	t := time.NewTimer(recallWait)
+	defer t.Stop()
+	select {
+	case <-rc.Done():
+		return true
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// RecallName is [Recall] of what a name in a directory names, which is about to be
+// removed, renamed or replaced. What is wrong with the name the operation itself will find.
+func RecallName(ctx context.Context, m *lock.Manager, fs vfs.FS, c *vfs.Cred, dir vfs.Node, name string) bool {
+	if !m.Caching() {
+		return true
+	}
+	n, err := dir.Lookup(ctx, c, name)
+	if err != nil {
+		return true
+	}
+	defer n.Release()
+	return Recall(ctx, m, lock.FileKey{FS: fs.Caps().FSID, H: n.Handle()}, KeepToChange)
+}
