@@ -72,6 +72,9 @@ func (c *compound) lock() proto.Status {
 		return st
 	}
 	key := c.cur.key()
+	if st := c.recall(&key, nfs.KeepToChange); st != proto.OK {
+		return st
+	}
 	write := a.kind == writeLT || a.kind == writewLT
 	var l *state.LockState
 	var st proto.Status
@@ -81,13 +84,6 @@ func (c *compound) lock() proto.Status {
 		l, st = c.client.ContinueLock(&a.sid, key, write, false)
 	}
 	if st != proto.OK {
-		return st
-	}
-	if st := c.recall(&key, nfs.KeepToChange); st != proto.OK {
-		_, closed := c.client.EndLock(l, false)
-		if closed {
-			c.srv.cfg.Locks.UnlockAll(key, l.Owner)
-		}
 		return st
 	}
 	denied := c.tryLock(key, l.Owner, a.rng, write, false)
