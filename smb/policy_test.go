@@ -1,0 +1,204 @@
+package smb
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"fileserver/smb/crypt"
+	"fileserver/smb/smbtest"
+	"fileserver/smb/wire"
+)
+
+func TestSigningRequired(t *testing.T) {
+	for _, by := range []string{"server", "client"} {
+		for _, d := range allDialects {
+			e := newEnv(t, func(c *Config) {
+				if by == "server" {
+					c.Signing = Required
+				}
+			})
+			c := e.client()
+			c.Connect(d)
+			if got := c.Negotiate.SecurityMode&wire.NegotiateSigningRequired != 0; got != (by == "server") {
+				t.Errorf("mode %#x", c.Negotiate.SecurityMode)
+			}
+			var s smbtest.Setup
+			if by == "client" {
+				s.Mode = wire.NegotiateSigningRequired
+			}
+			if st, _ := c.Login("ann", "secret", s); st != wire.StatusSuccess {
+				t.Fatal(st)
+			}
+			c.Call(wire.CmdEcho, smbtest.Empty, wire.StatusAccessDenied)
+			c.Sign = true
+			c.Call(wire.CmdEcho, smbtest.Empty, wire.StatusSuccess)
+			c.Sign = false
+			if c.Out != nil {
+				c.Encrypt = true
+				c.Call(wire.CmdEcho, smbtest.Empty, wire.StatusSuccess)
+			}
+		}
+	}
+}
+
+// Where signing is required nobody is let in who cannot sign.
+func TestSigningRequiredOfGuests(t *testing.T) {
+	e := newEnv(t, func(c *Config) {
+		cred := credOf(new(testUsers["bob"]))
+		c.Signing, c.Guest, c.Anonymous = Required, &cred, &cred
+	})
+	for _, user := range []string{"stranger", ""} {
+		c := e.client()
+		c.Connect(wire.Dialect311)
+		if st, _ := c.Login(user, "x", smbtest.Setup{}); st != wire.StatusAccessDenied {
+			t.Errorf("%q: %v", user, st)
+		}
+	}
+}
+
+func TestEncryptionPolicy(t *testing.T) {
+	for _, policy := range []Policy{Desired, Required} {
+		e := newEnv(t, func(c *Config) { c.Encryption = policy })
+		for _, d := range allDialects {
+			c := e.client()
+			c.Ciphers = []crypt.Cipher{crypt.GCM128}
+			c.Connect(d)
+			st, flags := c.Login("ann", "secret", smbtest.Setup{})
+			if d < wire.Dialect300 {
+				if want := map[Policy]wire.Status{Desired: wire.StatusSuccess, Required: wire.StatusAccessDenied}[policy]; st != want {
+					t.Errorf("%v: %v, want %v", d, st, want)
+				}
+				continue
+			}
+			if st != wire.StatusSuccess || flags&wire.SessionFlagEncryptData == 0 {
+				t.Fatalf("%v: %v, flags %#x", d, st, flags)
+			}
+			c.Call(wire.CmdEcho, smbtest.Empty, wire.StatusSuccess)
+			c.Encrypt, c.Sign = false, true
+			c.Call(wire.CmdEcho, smbtest.Empty, wire.StatusAccessDenied)
+		}
+		// A client of 3.1.1 without ciphers.
+		c := e.client()
+		c.Connect(wire.Dialect311)
+		if st, _ := c.Login("ann", "secret", smbtest.Setup{}); (st == wire.StatusSuccess) != (policy == Desired) {
+			t.Errorf("without ciphers: %v", st)
+		}
+	}
+}
+
+func TestEncryptedShare(t *testing.T) {
+	e := newEnv(t, nil)
+	c := e.client()
+	c.Ciphers = []crypt.Cipher{crypt.GCM128}
+	c.Connect(wire.Dialect311)
+	c.MustLogin("ann", "secret")
+	r := c.Tree(`\\s\vault`, wire.StatusSuccess)
+	if r.ShareFlags&wire.ShareFlagEncryptData == 0 {
+		t.Errorf("flags %#x", r.ShareFlags)
+	}
+	c.Sign = true
+	c.Call(wire.CmdTreeDisconnect, smbtest.Empty, wire.StatusAccessDenied)
+	c.Encrypt = true
+	c.Call(wire.CmdTreeDisconnect, smbtest.Empty, wire.StatusSuccess)
+	old := e.loggedIn(wire.Dialect210)
+	old.Tree(`\\s\vault`, wire.StatusAccessDenied)
+	old.Tree(`\\s\data`, wire.StatusSuccess)
+}
+
+func TestTreeConnect(t *testing.T) {
+	e := newEnv(t, nil)
+	c := e.loggedIn(wire.Dialect311)
+	q := wire.TreeConnectRequest{Path: wire.AppendUTF16(nil, `\\s\data`)}
+	c.Call(wire.CmdTreeConnect, q.Append, wire.StatusAccessDenied) // neither signed nor encrypted
+	for path, want := range map[string]wire.Status{
+		`\\server\data`: 0, `\\10.0.0.1\DaTa`: 0, `\\server.example\IPC$`: 0, `\\server\ro`: 0,
+		`\\server\gone`: wire.StatusBadNetworkName, `\\server`: wire.StatusBadNetworkName, `server\data`: wire.StatusBadNetworkName,
+		`\\server\data\sub`: wire.StatusBadNetworkName, `\\\data`: wire.StatusBadNetworkName, ``: wire.StatusBadNetworkName,
+	} {
+		r := c.Tree(path, want)
+		if want != 0 {
+			continue
+		}
+		switch {
+		case path == `\\server\ro` && r.MaximalAccess&wire.FileWriteData != 0, path == `\\server\data` && r.MaximalAccess != wire.FileAllAccess:
+			t.Errorf("%s: access %#x", path, r.MaximalAccess)
+		case path == `\\server.example\IPC$` && r.ShareType != wire.ShareTypePipe:
+			t.Errorf("%s: type %d", path, r.ShareType)
+		}
+	}
+	long := wire.TreeConnectRequest{Path: make([]byte, 4000)}
+	c.Sign = true
+	c.Call(wire.CmdTreeConnect, long.Append, wire.StatusInvalidParameter)
+}
+
+func TestSharesChange(t *testing.T) {
+	e := newEnv(t, nil)
+	c := e.mounted(wire.Dialect311)
+	keep := e.srv.share("data")
+	e.srv.SetShares([]*Share{keep, {Name: "new", FS: e.fs, Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}})
+	c.Tree(`\\s\new`, wire.StatusAccessDenied) // not admitted
+	c.Tree(`\\s\vault`, wire.StatusBadNetworkName)
+	e.srv.SetShares(nil)
+	c.Call(wire.CmdTreeDisconnect, smbtest.Empty, wire.StatusNetworkNameDeleted)
+	c.Tree(`\\s\ipc$`, wire.StatusSuccess)
+}
+
+func TestThrottle(t *testing.T) {
+	var th throttle
+	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
+	now := time.Unix(1e9, 0)
+	var last time.Duration
+	for i := range 20 {
+		d := th.failed(a, now)
+		if i < freeLogins && d != 0 || i >= freeLogins && d < last || d > maxLoginDelay {
+			t.Fatalf("failure %d is held back %v after %v", i, d, last)
+		}
+		last = d
+	}
+	if last != maxLoginDelay {
+		t.Errorf("in the end %v", last)
+	}
+	if th.failed(b, now) != 0 {
+		t.Error("another address is held back")
+	}
+	for range freeLogins {
+		th.failed(b.Next(), now) // of the same network
+	}
+	if th.failed(b, now) == 0 {
+		t.Error("another address of the same network is not held back")
+	}
+	th.succeeded(a)
+	if th.failed(a, now) != 0 {
+		t.Error("held back after a success")
+	}
+	if th.failed(b, now.Add(forgetLogins+1)) != 0 {
+		t.Error("held back for ever")
+	}
+	for i := range 2 * maxAddresses {
+		th.failed(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), now)
+	}
+	if len(th.of) > maxAddresses {
+		t.Errorf("%d addresses are remembered", len(th.of))
+	}
+}
+
+// Failures beyond the first few are answered late, and a connection that ends meanwhile ends.
+func TestSlowFailures(t *testing.T) {
+	e := newEnv(t, nil)
+	for range freeLogins {
+		c := e.client()
+		c.Connect(wire.Dialect311)
+		c.Login("ann", "wrong", smbtest.Setup{})
+	}
+	c := e.client()
+	c.Connect(wire.Dialect311)
+	begun := time.Now()
+	if st, _ := c.Login("ann", "wrong", smbtest.Setup{}); st != wire.StatusLogonFailure || time.Since(begun) < loginDelay {
+		t.Errorf("%v after %v", st, time.Since(begun))
+	}
+	c.SessionID = 0
+	c.MustLogin("ann", "secret")
+	c.SessionID = 0
+	c.MustLogin("ann", "secret")
+}
