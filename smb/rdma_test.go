@@ -78,7 +78,7 @@ func descriptors(list ...transport.Descriptor) []byte {
 	return d
 }
 
-func TestRDMA(t *testing.T) {
+func TestPlaceAndPull(t *testing.T) {
 	mirrored(t)
 	e := newEnv(t, nil)
 	c, p := e.rdmaClient()
