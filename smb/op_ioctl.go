@@ -19,6 +19,28 @@ type fsctl struct {
 var fsctls = map[wire.FsctlCode]fsctl{
 	wire.FsctlValidateNegotiateInfo:     {run: fsctlValidateNegotiate},
 	wire.FsctlQueryNetworkInterfaceInfo: {run: fsctlInterfaces},
+	wire.FsctlSetSparse:                 {run: fsctlSetSparse, open: true},
+	wire.FsctlSetZeroData:               {run: fsctlSetZeroData, open: true},
+	wire.FsctlQueryAllocatedRanges:      {run: fsctlQueryAllocatedRanges, open: true},
+	wire.FsctlFileLevelTrim:             {run: fsctlTrim, open: true},
+	wire.FsctlSrvRequestResumeKey:       {run: fsctlResumeKey, open: true},
+	wire.FsctlSrvCopychunk:              {run: fsctlCopychunk, open: true},
+	wire.FsctlSrvCopychunkWrite:         {run: fsctlCopychunk, open: true},
+	wire.FsctlDuplicateExtentsToFile:    {run: fsctlDuplicate, open: true},
+	wire.FsctlDuplicateExtentsToFileEx:  {run: fsctlDuplicate, open: true},
+	wire.FsctlGetReparsePoint:           {run: fsctlGetReparsePoint, open: true},
+	wire.FsctlCreateOrGetObjectID:       {run: fsctlObjectID, open: true},
+	wire.FsctlGetObjectID:               {run: fsctlObjectID, open: true},
+	wire.FsctlGetCompression:            {run: fsctlGetCompression, open: true},
+	wire.FsctlSetCompression:            {run: fsctlSetCompression, open: true},
+	wire.FsctlSrvEnumerateSnapshots:     {run: fsctlSnapshots, open: true},
+	wire.FsctlQueryFileRegions:          {run: fsctlFileRegions, open: true},
+	wire.FsctlIsPathnameValid:           {run: fsctlPathname, open: true},
+	wire.FsctlSrvReadHash:               {run: fsctlUnsupported, open: true},
+	wire.FsctlLMRRequestResiliency:      {run: fsctlUnsupported, open: true},
+	wire.FsctlPipeWait:                  {run: fsctlPipeWait},
+	wire.FsctlDFSGetReferrals:           {run: fsctlNoDFS},
+	wire.FsctlDFSGetReferralsEx:         {run: fsctlNoDFS},
 }
 
 // opIoctl handles IOCTL (MS-SMB2 3.3.5.15).

@@ -1,0 +1,155 @@
+package smb
+
+import (
+	"context"
+	"math"
+	"strings"
+
+	"fileserver/smb/namespace"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+)
+
+// recalledFsctl runs the rest of an FSCTL when others do not cache the file's data any more.
+func (r *request) recalledFsctl(ctx context.Context, q *wire.IoctlRequest, run func(context.Context, *request, *wire.IoctlRequest) ([]byte, wire.Status)) ([]byte, wire.Status) {
+	rc := r.open.recall(0)
+	if rc == nil {
+		return run(ctx, r, q)
+	}
+	kept := *q
+	return nil, r.await(rc, func(ctx context.Context, r *request) wire.Status {
+		out, st := run(ctx, r, &kept)
+		return r.replyIoctl(kept.Code, kept.FileID, out, st)
+	})
+}
+
+// fsctlGetReparsePoint tells where a symbolic link leads (MS-FSA 2.1.5.10.14).
+func fsctlGetReparsePoint(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
+	if r.open.node.Kind() != vfs.KindSymlink {
+		return nil, wire.StatusNotAReparsePoint
+	}
+	target, err := r.open.node.Readlink(ctx, r.cred())
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	p := wire.Reparse{Tag: wire.ReparseTagSymlink, Data: reparseOf(target)}
+	out := p.Append(nil)
+	if len(out) > int(q.MaxOutputResponse) {
+		if q.MaxOutputResponse < 8 {
+			return nil, wire.StatusBufferTooSmall
+		}
+		return out[:q.MaxOutputResponse], wire.StatusBufferOverflow
+	}
+	return out, wire.StatusSuccess
+}
+
+// fsctlObjectID tells the object ID of a file, which is made of what identifies it anyway (MS-FSA 2.1.5.10.2, 2.1.5.10.12).
+func fsctlObjectID(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
+	if q.MaxOutputResponse < 64 {
+		return nil, wire.StatusInvalidParameter
+	}
+	a, err := r.open.node.GetAttr(ctx, vfs.AttrFileID)
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	id := wire.ObjectID{BirthVolumeID: r.open.tree.share.FS.Caps().FSID}
+	le.PutUint64(id.ObjectID[:], a.FileID)
+	le.PutUint64(id.ObjectID[8:], r.open.tree.share.volume())
+	id.BirthObjectID = id.ObjectID
+	return id.Append(nil), wire.StatusSuccess
+}
+
+// fsctlGetCompression says that the file is not compressed (MS-FSA 2.1.5.10.9).
+func fsctlGetCompression(_ context.Context, _ *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
+	if q.MaxOutputResponse < 2 {
+		return nil, wire.StatusInvalidParameter
+	}
+	return wire.AppendCompressionFormat(nil, wire.CompressionFormatNone), wire.StatusSuccess
+}
+
+// fsctlSetCompression leaves files as they are: not compressed (MS-FSA 2.1.5.10.30).
+func fsctlSetCompression(_ context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
+	f, err := wire.ParseCompressionFormat(q.Input)
+	switch {
+	case err != nil:
+		return nil, wire.StatusInvalidParameter
+	case r.open.granted&(wire.FileWriteData|wire.FileAppendData) == 0:
+		return nil, wire.StatusAccessDenied
+	case f != wire.CompressionFormatNone:
+		return nil, wire.StatusNotSupported
+	}
+	return nil, wire.StatusSuccess
+}
+
+// fsctlSnapshots says that there are none (MS-SMB2 3.3.5.15.1).
+func fsctlSnapshots(_ context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
+	switch {
+	case q.MaxOutputResponse < 16:
+		return nil, wire.StatusInvalidParameter
+	case r.open.granted&wire.FileReadData == 0:
+		return nil, wire.StatusAccessDenied
+	}
+	return wire.AppendSnapshots(nil), wire.StatusSuccess
+}
+
+// fsctlFileRegions says that all of the file is valid: what has not been written reads as zeros (MS-FSA 2.1.5.10.23).
+func fsctlFileRegions(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
+	w, err := wire.ParseFileRegions(q.Input)
+	switch {
+	case err != nil, !w.Valid() && w.Length != math.MaxInt64, r.open.dir, w.Usage != wire.FileRegionUsageValidCachedData:
+		return nil, wire.StatusInvalidParameter
+	case q.MaxOutputResponse < 16:
+		return nil, wire.StatusBufferTooSmall
+	}
+	a, err := r.open.node.GetAttr(ctx, vfs.AttrSize)
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	var regions []wire.FileRegions
+	if w.Offset < a.Size && w.Length > 0 {
+		w.Length = min(w.Length, a.Size-w.Offset)
+		regions = append(regions, w)
+	}
+	out, all := wire.AppendFileRegions(nil, regions, int(q.MaxOutputResponse))
+	if !all {
+		return out, wire.StatusBufferOverflow
+	}
+	return out, wire.StatusSuccess
+}
+
+// fsctlPathname says that any name may be tried (MS-FSA 2.1.5.10.19).
+func fsctlPathname(context.Context, *request, *wire.IoctlRequest) ([]byte, wire.Status) {
+	return nil, wire.StatusSuccess
+}
+
+// fsctlPipeWait finds no pipe to wait for (MS-SMB2 3.3.5.15.10).
+func fsctlPipeWait(_ context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
+	if !r.tree.ipc() {
+		return nil, wire.StatusInvalidDeviceRequest
+	}
+	if _, err := wire.ParsePipeWait(q.Input); err != nil {
+		return nil, wire.StatusInvalidParameter
+	}
+	return nil, wire.StatusObjectNameNotFound
+}
+
+// fsctlNoDFS says that there is no DFS here (MS-SMB2 3.3.5.15.2).
+func fsctlNoDFS(context.Context, *request, *wire.IoctlRequest) ([]byte, wire.Status) {
+	return nil, wire.StatusFSDriverRequired
+}
+
+// fsctlUnsupported is the answer to what the specification wants answered so by servers without it (MS-SMB2 3.3.5.15.7, 3.3.5.15.9).
+func fsctlUnsupported(context.Context, *request, *wire.IoctlRequest) ([]byte, wire.Status) {
+	return nil, wire.StatusNotSupported
+}
+
+// reparseOf is the data of the reparse point that stands for a symbolic link (MS-FSCC 2.1.2.4).
+func reparseOf(target string) []byte {
+	shown, _ := wire.UTF16(namespace.AppendName(nil, target)) // which is UTF-16
+	s := wire.SymlinkReparse{Substitute: shown}
+	if !strings.HasPrefix(target, "/") {
+		s.Flags = wire.SymlinkRelative
+	}
+	s.Print = s.Substitute
+	return s.Append(nil)
+}
