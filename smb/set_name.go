@@ -2,6 +2,7 @@ package smb
 
 import (
 	"context"
+	"strings"
 
 	"fileserver/smb/namespace"
 	"fileserver/smb/wire"
@@ -60,7 +61,8 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 	}
 	t.replace = i.Flags&wire.RenameReplaceIfExists != 0
 	t.posix = i.Flags&wire.RenamePosixSemantics != 0
-	p, st := namespace.Parse(wire.AppendUTF16(nil, i.Name), r.conn.neg.Load().posix)
+	// Some clients begin it with a separator, as for files of one's own machine.
+	p, st := namespace.Parse(wire.AppendUTF16(nil, strings.TrimPrefix(i.Name, `\`)), r.conn.neg.Load().posix)
 	switch {
 	case st != wire.StatusSuccess:
 		return st
