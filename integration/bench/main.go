@@ -2,7 +2,7 @@
 // ratios. Both sides of each ratio are measured in the same run, in turn: machines
 // are noisy, so a ratio says something and seconds do not.
 //
-//	go run ./integration/bench [-rounds N] [-quick] [-dir DIR] [-only provider|nfs] [-profile FILE]
+//	go run ./integration/bench [-rounds N] [-quick] [-dir DIR] [-only provider|nfs|smb] [-profile FILE]
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	rounds := flag.Int("rounds", 5, "measurements of each kind; the medians are printed")
 	quick := flag.Bool("quick", false, "measure a tenth, to see that it works")
 	dir := flag.String("dir", "/dev/shm", "where the share lies: memory, so that no disk is measured")
-	only := flag.String("only", "", "measure just the provider, or just nfs")
+	only := flag.String("only", "", "measure just the provider, nfs, or smb")
 	profile := flag.String("profile", "", "write a CPU profile of the server during the NFS measurements")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -49,7 +49,7 @@ func run(ctx context.Context, rounds int, quick bool, dir, only, profile string)
 		scale, rounds = 1, min(rounds, 3)
 	}
 	var rows []row
-	if only != "nfs" {
+	if only == "" || only == "provider" {
 		provider, err := providerRows(ctx, rounds, scale)
 		if err != nil {
 			return fmt.Errorf("iwarp provider: %w", err)
@@ -69,22 +69,31 @@ func run(ctx context.Context, rounds int, quick bool, dir, only, profile string)
 		stop := r.profile(ctx, profile)
 		defer stop()
 	}
-	served, err := r.rows(ctx, rounds, scale)
-	if err != nil {
-		return fmt.Errorf("NFS: %w", err)
+	if only != "smb" {
+		served, err := r.rows(ctx, rounds, scale)
+		if err != nil {
+			return fmt.Errorf("NFS: %w", err)
+		}
+		idle, err := r.idleRows(ctx)
+		if err != nil {
+			return fmt.Errorf("idle connections: %w", err)
+		}
+		rows = append(append(rows, served...), idle...)
 	}
-	rows = append(rows, served...)
-	idle, err := r.idleRows(ctx)
-	if err != nil {
-		return fmt.Errorf("idle connections: %w", err)
+	if only != "nfs" {
+		served, err := r.smbRows(ctx, rounds, scale)
+		if err != nil {
+			return fmt.Errorf("SMB: %w", err)
+		}
+		rows = append(rows, served...)
 	}
-	print(append(rows, idle...))
+	print(rows)
 	return nil
 }
 
 func print(rows []row) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "what\tours\tTCP\tunit\tratio\taim\t\t")
+	fmt.Fprintln(w, "what\tours\tbeside\tunit\tratio\taim\t\t")
 	for _, r := range rows {
 		theirs, ratio, verdict := fmt.Sprintf("%.3g", r.theirs), fmt.Sprintf("%.2f", r.ratio), ""
 		if r.theirs == 0 {

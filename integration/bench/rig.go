@@ -31,6 +31,9 @@ type rig struct {
 	gone    chan error
 	tcp     netip.AddrPort
 	iwarp   netip.AddrPort
+	smb     netip.AddrPort
+	smbd    netip.AddrPort // SMB Direct
+	samba   *samba         // nil: none
 	metrics string
 
 	provider *iwarp.Provider
@@ -76,24 +79,33 @@ func newRig(ctx context.Context, dir string) (r *rig, err error) {
 	if err := os.WriteFile(filepath.Join(share, "file"), data, 0o644); err != nil {
 		return nil, err
 	}
-	var ports [3]uint16
+	var ports [5]uint16
 	for i := range ports {
 		if ports[i], err = freePort(); err != nil {
 			return nil, err
 		}
 	}
 	lo := netip.MustParseAddr("127.0.0.1")
+	r.smb, r.smbd = netip.AddrPortFrom(lo, ports[3]), netip.AddrPortFrom(lo, ports[4])
 	r.tcp, r.iwarp = netip.AddrPortFrom(lo, ports[0]), netip.AddrPortFrom(lo, ports[1])
 	r.metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[2])
-	cfg := fmt.Sprintf(`state_dir: %s
+	state := filepath.Join(r.work, "state")
+	user := exec.CommandContext(ctx, bin, "user", "add", smbUser, "--uid", strconv.Itoa(os.Getuid()), "--gid", strconv.Itoa(os.Getgid()), "--state-dir", state)
+	user.Stdin = strings.NewReader(smbPassword + "\n")
+	if out, err := user.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("user add: %w\n%s", err, out)
+	}
+	cfg := fmt.Sprintf(`listen: [127.0.0.1]
+state_dir: %s
 shares:
   data:
     path: %s
     nfs: {squash: none}
 nfs: {port: %d, rdma_port: %d}
+smb: {port: %d, rdma_port: %d}
 metrics: {listen: "127.0.0.1:%d", pprof: true}
 log: {level: warn}
-`, filepath.Join(r.work, "state"), share, ports[0], ports[1], ports[2])
+`, state, share, ports[0], ports[1], ports[3], ports[4], ports[2])
 	file := filepath.Join(r.work, "config.yaml")
 	if err := os.WriteFile(file, []byte(cfg), 0o600); err != nil {
 		return nil, err
@@ -112,7 +124,8 @@ log: {level: warn}
 		return nil, err
 	}
 	r.pool = slab.New(slab.Config{})
-	return r, nil
+	r.samba, err = startSamba(ctx, r.work, share)
+	return r, err
 }
 
 // up waits until the server answers.
@@ -133,6 +146,9 @@ func (r *rig) up(ctx context.Context) error {
 }
 
 func (r *rig) close() {
+	if r.samba != nil {
+		r.samba.close()
+	}
 	_ = r.cmd.Process.Signal(os.Interrupt)
 	if err := <-r.gone; err != nil {
 		fmt.Fprintln(os.Stderr, "bench: the server ended with", err)
