@@ -49,7 +49,7 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	}
 	o := newOpen(c.r.conn, c.r.tree, n, k)
 	obj.Node = nil
-	o.options = c.q.Options
+	o.options, o.posix = c.q.Options, c.ctxs.posix
 	o.deleteOnClose = deletes
 	if st = c.furnish(ctx, o); st != wire.StatusSuccess {
 		o.deleteOnClose = true // undo it

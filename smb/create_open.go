@@ -19,7 +19,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	}
 	o := newOpen(c.r.conn, c.r.tree, obj.Node, k)
 	obj.Node = nil
-	o.options = c.q.Options
+	o.options, o.posix = c.q.Options, c.ctxs.posix
 	dir, _, _ := links.where(k)
 	i, err := o.info(ctx)
 	if err == nil && i.attr.Nlink == 0 {
@@ -88,6 +88,8 @@ func (c *create) mayOpen(i *info) wire.Status {
 		return wire.StatusFileIsADirectory
 	case !isDir && c.q.Options&wire.FileDirectoryFile != 0:
 		return wire.StatusNotADirectory
+	case i.tag() != 0 && c.q.Options&wire.FileOpenReparsePoint == 0:
+		return wire.StatusIOReparseTagNotHandled
 	case !c.does(newContents):
 		return wire.StatusSuccess
 	case i.attr.Kind != vfs.KindRegular, i.dos&wire.FileAttributeReadonly != 0:

@@ -3,9 +3,7 @@ package smb
 import (
 	"context"
 	"math"
-	"strings"
 
-	"fileserver/smb/namespace"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
 )
@@ -23,32 +21,12 @@ func (r *request) recalledFsctl(ctx context.Context, q *wire.IoctlRequest, run f
 	})
 }
 
-// fsctlGetReparsePoint tells where a symbolic link leads (MS-FSA 2.1.5.10.14).
-func fsctlGetReparsePoint(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
-	if r.open.node.Kind() != vfs.KindSymlink {
-		return nil, wire.StatusNotAReparsePoint
-	}
-	target, err := r.open.node.Readlink(ctx, r.cred())
-	if err != nil {
-		return nil, statusOf(err)
-	}
-	p := wire.Reparse{Tag: wire.ReparseTagSymlink, Data: reparseOf(target)}
-	out := p.Append(nil)
-	if len(out) > int(q.MaxOutputResponse) {
-		if q.MaxOutputResponse < 8 {
-			return nil, wire.StatusBufferTooSmall
-		}
-		return out[:q.MaxOutputResponse], wire.StatusBufferOverflow
-	}
-	return out, wire.StatusSuccess
-}
-
 // fsctlObjectID tells the object ID of a file, which is made of what identifies it anyway (MS-FSA 2.1.5.10.2, 2.1.5.10.12).
 func fsctlObjectID(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	if q.MaxOutputResponse < 64 {
 		return nil, wire.StatusInvalidParameter
 	}
-	a, err := r.open.node.GetAttr(ctx, vfs.AttrFileID)
+	a, err := r.open.object().GetAttr(ctx, vfs.AttrFileID)
 	if err != nil {
 		return nil, statusOf(err)
 	}
@@ -101,7 +79,7 @@ func fsctlFileRegions(ctx context.Context, r *request, q *wire.IoctlRequest) ([]
 	case q.MaxOutputResponse < 16:
 		return nil, wire.StatusBufferTooSmall
 	}
-	a, err := r.open.node.GetAttr(ctx, vfs.AttrSize)
+	a, err := r.open.object().GetAttr(ctx, vfs.AttrSize)
 	if err != nil {
 		return nil, statusOf(err)
 	}
@@ -141,15 +119,4 @@ func fsctlNoDFS(context.Context, *request, *wire.IoctlRequest) ([]byte, wire.Sta
 // fsctlUnsupported is the answer to what the specification wants answered so by servers without it (MS-SMB2 3.3.5.15.7, 3.3.5.15.9).
 func fsctlUnsupported(context.Context, *request, *wire.IoctlRequest) ([]byte, wire.Status) {
 	return nil, wire.StatusNotSupported
-}
-
-// reparseOf is the data of the reparse point that stands for a symbolic link (MS-FSCC 2.1.2.4).
-func reparseOf(target string) []byte {
-	shown, _ := wire.UTF16(namespace.AppendName(nil, target)) // which is UTF-16
-	s := wire.SymlinkReparse{Substitute: shown}
-	if !strings.HasPrefix(target, "/") {
-		s.Flags = wire.SymlinkRelative
-	}
-	s.Print = s.Substitute
-	return s.Append(nil)
 }

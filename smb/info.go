@@ -53,12 +53,7 @@ func (i *info) allocated() uint64 {
 }
 
 // tag is the reparse tag; 0 if the object is not a reparse point.
-func (i *info) tag() uint32 {
-	if i.attr.Kind == vfs.KindSymlink {
-		return wire.ReparseTagSymlink
-	}
-	return 0
-}
+func (i *info) tag() uint32 { return reparseTags[i.attr.Kind] }
 
 // links is how many names the object has; directories have one.
 func (i *info) links() uint32 {
@@ -70,7 +65,7 @@ func (i *info) links() uint32 {
 
 // info finds out about the open.
 func (o *Open) info(ctx context.Context) (info, error) {
-	return infoOf(ctx, o.tree.share.view(), o.node, o.lastName())
+	return infoOf(ctx, o.tree.share.view(), o.object(), o.lastName())
 }
 
 // path is the open's name now: elements separated by "/", "" for the share's root.

@@ -113,8 +113,11 @@ func (c *create) run(ctx context.Context) wire.Status {
 	if c.q.Options&wire.FileOpenReparsePoint != 0 {
 		how |= namespace.LastLink
 	}
+	if c.r.conn.neg.Load().posix {
+		how |= namespace.NoLinks // it knows links, and follows them itself
+	}
 	if c.ctxs.posix {
-		how |= namespace.NoLinks | namespace.Exact
+		how |= namespace.Exact
 	}
 	for ; c.tries < maxTries; c.tries++ {
 		obj, err := c.share.view().Walk(ctx, c.cred, &c.path, how)
@@ -144,6 +147,10 @@ func (c *create) stopped(obj *namespace.Object, err error) wire.Status {
 	}
 	if st == wire.StatusStoppedOnSymlink {
 		e := namespace.SymlinkError(obj.Target, c.path.Elems[len(c.path.Elems)-obj.Rest:])
+		if c.ctxs.posix { // it is as it is on disk
+			e.Substitute = wire.AppendUTF16(nil, obj.Target)
+			e.Print = e.Substitute
+		}
 		c.r.errorData = e.Append(nil)
 		if c.r.conn.dialect() == wire.Dialect311 {
 			c.r.errorData = (&wire.ErrorContext{Data: c.r.errorData}).Append(nil)
@@ -181,7 +188,7 @@ func (c *create) finish(ctx context.Context, o *Open, maximal wire.AccessMask) w
 		AllocationSize: i.allocated(), EndOfFile: i.size(), FileAttributes: i.dos, FileID: o.id,
 		Contexts: c.ctxs.answer(o, &i, maximal&r.tree.maximalAccess()),
 	}
-	if i.attr.Kind == vfs.KindSymlink {
+	if i.tag() != 0 {
 		resp.Flags = wire.CreateFlagReparsePoint
 	}
 	return r.reply(&resp)

@@ -28,6 +28,7 @@ var fsctls = map[wire.FsctlCode]fsctl{
 	wire.FsctlSrvCopychunkWrite:         {run: fsctlCopychunk, open: true},
 	wire.FsctlDuplicateExtentsToFile:    {run: fsctlDuplicate, open: true},
 	wire.FsctlDuplicateExtentsToFileEx:  {run: fsctlDuplicate, open: true},
+	wire.FsctlSetReparsePoint:           {run: fsctlSetReparsePoint, open: true},
 	wire.FsctlGetReparsePoint:           {run: fsctlGetReparsePoint, open: true},
 	wire.FsctlCreateOrGetObjectID:       {run: fsctlObjectID, open: true},
 	wire.FsctlGetObjectID:               {run: fsctlObjectID, open: true},

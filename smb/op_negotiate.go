@@ -179,7 +179,7 @@ func (n *negotiated) context(t wire.NegotiateContextType, data []byte, ciphers [
 	case wire.NetnameNegotiateContextID:
 		_, err = wire.ParseNetnameContext(data)
 	case wire.PosixExtensionsAvailable:
-		_, err = wire.ParsePosixContext(data)
+		n.posix, err = wire.ParsePosixContext(data)
 	}
 	return err
 }
@@ -196,6 +196,9 @@ func (n *negotiated) contexts(asked wire.NegotiateContexts) (list wire.Negotiate
 	}
 	if n.signingAsked {
 		list.Add(wire.SigningCapabilities, func(b []byte) []byte { return wire.AppendAlgorithms(b, uint16(n.signing)) })
+	}
+	if n.posix {
+		list.Add(wire.PosixExtensionsAvailable, wire.AppendPosixContext)
 	}
 	return list
 }

@@ -75,5 +75,6 @@ func (o *Open) release() {
 			o.session.srv.cfg.Logger.Warn("smb: closing a file", "share", o.tree.share.Name, "err", err)
 		}
 	}
+	o.releaseState()
 	o.node.Release()
 }

@@ -1,9 +1,17 @@
 package smb
 
-import "sync/atomic"
+import (
+	"crypto/rand"
+	"sync/atomic"
+
+	"fileserver/vfs"
+)
 
 // openState is what the commands on data and information keep of an open.
 type openState struct {
+	posix bool // the client uses the POSIX extensions with it; does not change
+	// replaced is what has taken the place of the open's node: FSCTL_SET_REPARSE_POINT makes another object of it.
+	replaced atomic.Pointer[vfs.Node]
 	search   search
 	ranges   ranges
 	position atomic.Uint64 // CurrentByteOffset of FilePositionInformation (MS-FSA 2.1.5.15.10)
@@ -14,3 +22,21 @@ type openState struct {
 
 // endState gives up what the open has locked, and ends what waits for locks.
 func (o *Open) endState() { o.unlockAll() }
+
+// object is what the open is of now: its node, unless that has been replaced.
+func (o *Open) object() vfs.Node {
+	if n := o.replaced.Load(); n != nil {
+		return *n
+	}
+	return o.node
+}
+
+// releaseState lets go of what is kept until nobody uses the open any more.
+func (o *Open) releaseState() {
+	if n := o.replaced.Load(); n != nil {
+		(*n).Release()
+	}
+}
+
+// tempName is a name that nobody else uses.
+func tempName() string { return ".fileserver-" + rand.Text() }

@@ -61,7 +61,7 @@ func queryStandard(iq *infoQuery, i *info) []byte {
 func queryInternal(iq *infoQuery, i *info) []byte { return wire.AppendInfo64(iq.out, i.attr.FileID) }
 
 func queryEASize(iq *infoQuery) wire.Status {
-	iq.out = wire.AppendInfo32(iq.out, eaSize(iq.ctx, iq.o.node))
+	iq.out = wire.AppendInfo32(iq.out, eaSize(iq.ctx, iq.o.object()))
 	return wire.StatusSuccess
 }
 
@@ -114,7 +114,7 @@ func queryAlignment(iq *infoQuery) wire.Status {
 func queryAll(iq *infoQuery, i *info) []byte {
 	o := iq.o
 	all := wire.AllInfo{
-		Basic: i.basic(), Standard: i.standard(o), IndexNumber: i.attr.FileID, EASize: eaSize(iq.ctx, o.node), Access: o.granted,
+		Basic: i.basic(), Standard: i.standard(o), IndexNumber: i.attr.FileID, EASize: eaSize(iq.ctx, o.object()), Access: o.granted,
 		Position: o.position.Load(), Mode: o.options & modeOptions, Name: `\` + shownPath(o.path()),
 	}
 	return all.Append(iq.out)

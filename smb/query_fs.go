@@ -80,7 +80,7 @@ func queryFsAttributes(iq *infoQuery) wire.Status {
 	if sh.CaseSensitive {
 		a |= wire.FileCaseSensitiveSearch
 	}
-	if _, ok := iq.o.node.(vfs.Xattrer); ok {
+	if _, ok := iq.o.object().(vfs.Xattrer); ok {
 		a |= wire.FileSupportsExtendedAttributes
 	}
 	if caps.Holes {

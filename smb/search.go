@@ -131,7 +131,10 @@ func (w *searcher) batch(n int) (eof bool, err error) {
 		if len(s.batch) >= n {
 			return false
 		}
-		shown := namespace.Visible(e.Name)
+		shown := e.Name
+		if !w.o.posix {
+			shown = namespace.Visible(e.Name)
+		}
 		if w.mask != 0 && e.Attr.Mask == 0 || !s.pattern.match(shown) { // it is gone already, or not meant
 			if len(s.batch) == 0 {
 				s.cookie = e.Cookie

@@ -23,7 +23,7 @@ func (iq *infoQuery) security() wire.Status {
 	case parts&wire.SACLSecurityInformation != 0 && iq.o.granted&wire.AccessSystemSecurity == 0:
 		return wire.StatusAccessDenied
 	}
-	a, err := iq.o.node.GetAttr(iq.ctx, securityAttrs)
+	a, err := iq.o.object().GetAttr(iq.ctx, securityAttrs)
 	if err != nil {
 		return statusOf(err)
 	}
@@ -65,7 +65,7 @@ func (r *request) setSecurity(ctx context.Context, o *Open, q *wire.SetInfoReque
 	if o.granted&need != need {
 		return wire.StatusAccessDenied
 	}
-	a, err := o.node.GetAttr(ctx, securityAttrs)
+	a, err := o.object().GetAttr(ctx, securityAttrs)
 	if err != nil {
 		return statusOf(err)
 	}
@@ -101,7 +101,7 @@ func (r *request) setSecurity(ctx context.Context, o *Open, q *wire.SetInfoReque
 		s.Mask |= vfs.AttrMode
 	}
 	if s.Mask != 0 {
-		if err := o.node.SetAttr(ctx, r.cred(), &s); err != nil {
+		if err := o.object().SetAttr(ctx, r.cred(), &s); err != nil {
 			return statusOf(err)
 		}
 	}

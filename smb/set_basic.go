@@ -42,7 +42,7 @@ func setBasic(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) 
 		s.Mtime.Sec, s.Mtime.Nsec = b.LastWrite.Unix()
 	}
 	if s.Mask != 0 {
-		err = o.node.SetAttr(ctx, root, &s)
+		err = o.object().SetAttr(ctx, root, &s)
 	}
 	return statusOf(err)
 }
@@ -53,7 +53,7 @@ func isTime(t wire.Filetime) bool { return t != wire.FiletimeUnchanged && t <= m
 // setMeta keeps attributes and the time of creation. What cannot be kept is an error only if it
 // would be missed: an attribute that was asked for.
 func (o *Open) setMeta(ctx context.Context, b *wire.BasicInfo) wire.Status {
-	m := namespace.LoadMeta(ctx, o.node)
+	m := namespace.LoadMeta(ctx, o.object())
 	old := m
 	if b.FileAttributes != 0 {
 		m.Attributes = b.FileAttributes&wire.FileAttributesSettable | m.Attributes&wire.FileAttributeSparseFile
@@ -65,7 +65,7 @@ func (o *Open) setMeta(ctx context.Context, b *wire.BasicInfo) wire.Status {
 	if m == old {
 		return wire.StatusSuccess
 	}
-	err := namespace.StoreMeta(ctx, o.node, &m)
+	err := namespace.StoreMeta(ctx, o.object(), &m)
 	if vfs.StatusOf(err) == vfs.ErrUnsupported && m.Attributes&^(wire.FileAttributeArchive|wire.FileAttributeNormal) == 0 {
 		err = nil
 	}

@@ -23,11 +23,11 @@ func setEAs(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wi
 
 // setEAs sets the attributes of a list, under the names that are there already if only case differs.
 func (o *Open) setEAs(ctx context.Context, c *vfs.Cred, list wire.EAs) wire.Status {
-	x, ok := o.node.(vfs.Xattrer)
-	if k := o.node.Kind(); !ok || k != vfs.KindRegular && k != vfs.KindDirectory {
+	x, ok := o.object().(vfs.Xattrer)
+	if k := o.object().Kind(); !ok || k != vfs.KindRegular && k != vfs.KindDirectory {
 		return wire.StatusEAsNotSupported
 	}
-	names, err := eaNames(ctx, root, o.node)
+	names, err := eaNames(ctx, root, o.object())
 	if err != nil {
 		return eaStatus(err)
 	}

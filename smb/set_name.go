@@ -62,7 +62,7 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 	t.replace = i.Flags&wire.RenameReplaceIfExists != 0
 	t.posix = i.Flags&wire.RenamePosixSemantics != 0
 	// Some clients begin it with a separator, as for files of one's own machine.
-	p, st := namespace.Parse(wire.AppendUTF16(nil, strings.TrimPrefix(i.Name, `\`)), r.conn.neg.Load().posix)
+	p, st := namespace.Parse(wire.AppendUTF16(nil, strings.TrimPrefix(i.Name, `\`)), o.posix)
 	switch {
 	case st != wire.StatusSuccess:
 		return st
@@ -78,6 +78,9 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 	how := namespace.LastLink
 	if r.conn.neg.Load().posix {
 		how |= namespace.NoLinks
+	}
+	if o.posix {
+		how |= namespace.Exact
 	}
 	if t.obj, err = sh.view().Walk(ctx, r.cred(), &p, how); err != nil {
 		if st, ok := err.(wire.Status); ok {

@@ -98,7 +98,7 @@ func (v *View) Attributes(kind vfs.Kind, name string, m *Meta) wire.FileAttribut
 	switch kind {
 	case vfs.KindDirectory:
 		a = a&^wire.FileAttributeSparseFile | wire.FileAttributeDirectory
-	case vfs.KindSymlink:
+	case vfs.KindSymlink, vfs.KindFIFO, vfs.KindSocket, vfs.KindBlock, vfs.KindChar:
 		a |= wire.FileAttributeReparsePoint
 	default:
 		if !m.Known {

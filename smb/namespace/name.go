@@ -141,6 +141,9 @@ func unmap(e string) string {
 	return string(b)
 }
 
+// OnDisk is the name on disk of one that a client gives: mapped characters are plain ones.
+func OnDisk(name string) string { return unmap(name) }
+
 // Visible is the name that clients see of one on disk: what they may not use is mapped.
 func Visible(name string) string {
 	if !mapped(name) {
