@@ -111,10 +111,10 @@ func (c *Conn) settle(n *negotiated) {
 	}
 }
 
-// maxInline is the most data, bytes, that a response can carry beside what RDMA moves.
+// maxInline is the most data, bytes, that a response can carry beside what RDMA moves: whole pages.
 func (c *Conn) maxInline() int {
 	if m := c.info.MaxMessage; m > 0 {
-		return m - messageSlack
+		return max(m-messageSlack, 4096) &^ 4095
 	}
 	return 8 << 20
 }

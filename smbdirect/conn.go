@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fileserver/internal/slab"
@@ -35,6 +36,7 @@ type Conn struct {
 	cancel  context.CancelFunc
 	headers *slab.Buf // sendSlots slots
 	count   counters
+	early   atomic.Int32 // longest message until somebody is authenticated; 0: as negotiated
 
 	mu       sync.Mutex
 	m        *machine
@@ -128,6 +130,9 @@ func (c *Conn) start() {
 
 // Info implements [transport.Conn]. Its limits are valid once negotiated.
 func (c *Conn) Info() *transport.Info { return &c.info }
+
+// Authenticated implements [transport.Authenticator].
+func (c *Conn) Authenticated() { c.early.Store(0) }
 
 // Placer implements [transport.Conn].
 func (c *Conn) Placer() transport.Placer { return c }

@@ -227,3 +227,26 @@ func TestSmbdDataTransfer_IdleConnection_Client(t *testing.T) {
 		}
 	})
 }
+
+// Until somebody is authenticated a message is short, whatever was negotiated.
+func TestEarlyMessage(t *testing.T) {
+	bubble(t, options{early: 1000}, func(t *testing.T, e *env) {
+		p := e.newPeer()
+		p.negotiate(usual())
+		p.send(data(255, 100, 0, pattern(1000)))
+		if got := p.message(); !bytes.Equal(got, pattern(1000)) {
+			t.Fatal("another message came back")
+		}
+		p.send(data(255, 100, 901, pattern(100)))
+		p.gone()
+
+		p = e.newPeer()
+		p.negotiate(usual())
+		e.srv.Conns()[0].Authenticated()
+		p.send(data(255, 100, 901, pattern(100)))
+		p.send(data(255, 0, 0, pattern(901)))
+		if got := p.message(); len(got) != 1001 {
+			t.Fatalf("%d bytes came back", len(got))
+		}
+	})
+}

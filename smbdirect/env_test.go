@@ -63,6 +63,7 @@ type options struct {
 	params Params
 	limit  int64
 	mute   bool
+	early  int
 }
 
 // newEnv starts a server. It is stopped and checked by close, which a synctest bubble must call itself.
@@ -78,7 +79,7 @@ func newEnv(t *testing.T, o options) *env {
 	}
 	var err error
 	e.srv, err = NewServer(Config{
-		Memory: e.memory("server"), Params: o.params, Logger: slog.New(slog.NewTextHandler(e, nil)),
+		Memory: e.memory("server"), Params: o.params, EarlyMessage: o.early, Logger: slog.New(slog.NewTextHandler(e, nil)),
 		Handler: func(c transport.Conn) transport.Handler { return &echo{e, c} },
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package smbdirect
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"fileserver/internal/slab"
@@ -78,6 +79,11 @@ func (c *Conn) accept(buf *slab.Buf) bool {
 	if err != nil {
 		buf.Release()
 		c.fail(err)
+		return false
+	}
+	if early := c.early.Load(); early > 0 && f.total > int(early) {
+		buf.Release()
+		c.fail(fmt.Errorf("smbdirect: a message of %d bytes, before anybody is authenticated at most %d", f.total, early))
 		return false
 	}
 	if f.total > 0 {

@@ -27,6 +27,9 @@ type Config struct {
 	// MaxConns bounds the connections; 0: no bound. MaxNegotiating bounds those that have not negotiated; 0: 64.
 	MaxConns, MaxNegotiating int
 	ReadDepth                int // 0: DefaultReadDepth
+	// EarlyMessage is the longest message, bytes, until the handler has called
+	// [Conn.Authenticated]: a peer that nobody knows gets no memory for what it claims to send. 0: as long as negotiated.
+	EarlyMessage int
 	// NextID numbers connections, across transports; nil: from 1.
 	NextID func() uint64
 }
@@ -120,6 +123,7 @@ func (s *Server) open(id rdma.ID) error {
 		return err
 	}
 	sc.c.ended = sc.closed
+	sc.c.early.Store(int32(s.cfg.EarlyMessage))
 	s.mu.Lock()
 	s.conns[sc] = struct{}{}
 	s.mu.Unlock()
