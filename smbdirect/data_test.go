@@ -248,5 +248,6 @@ func TestEarlyMessage(t *testing.T) {
 		if got := p.message(); len(got) != 1001 {
 			t.Fatalf("%d bytes came back", len(got))
 		}
+		p.close()
 	})
 }
