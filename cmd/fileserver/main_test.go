@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,7 +29,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("FILESERVER_NFS_RDMA_PORT", "0")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"waitfor": waitFor, "signal": sendSignal},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"waitfor": waitFor, "signal": sendSignal, "hold": hold},
 	})
 }
 
@@ -56,4 +57,21 @@ func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
 	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
 	ts.Check(err)
 	ts.Check(syscall.Kill(pid, signals[args[0]]))
+}
+
+// hold connects to the address that a regular expression finds in a file, and sends a
+// request that does not end: hold FILE REGEXP.
+func hold(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: hold FILE REGEXP")
+	}
+	addr := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile(args[0]))
+	if len(addr) != 2 {
+		ts.Fatalf("%q does not find an address", args[1])
+	}
+	c, err := net.Dial("tcp", addr[1])
+	ts.Check(err)
+	ts.Defer(func() { c.Close() })
+	_, err = c.Write([]byte("GET /healthz HTTP/1.1\r\n"))
+	ts.Check(err)
 }
