@@ -162,13 +162,15 @@ func (ch *chain) flush() {
 	}
 	for i := range ch.replies {
 		p := &ch.replies[i]
-		if i < n-1 {
+		if n > 1 { // the last is padded, too, as Windows does
 			m := p.buf.Bytes()
 			for p.n%8 != 0 {
 				m[headroom+p.n] = 0
 				p.n++
 			}
-			le.PutUint32(m[headroom+nextOffset:], uint32(p.n))
+			if i < n-1 {
+				le.PutUint32(m[headroom+nextOffset:], uint32(p.n))
+			}
 		}
 		p.sign()
 	}

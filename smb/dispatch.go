@@ -33,14 +33,23 @@ var commands = [wire.Commands]command{
 	wire.CmdCancel:         {run: opCancel},
 	wire.CmdEcho:           {run: opEcho},
 	wire.CmdQueryDirectory: {run: opQueryDirectory, tree: true, ownRoom: true},
-	wire.CmdChangeNotify:   {run: opUnsupported, tree: true},
+	wire.CmdChangeNotify:   {run: opChangeNotify, tree: true},
 	wire.CmdQueryInfo:      {run: opQueryInfo, tree: true, ownRoom: true},
 	wire.CmdSetInfo:        {run: opSetInfo, tree: true},
 	wire.CmdOplockBreak:    {run: opOplockBreak, tree: true},
 }
 
-// opUnsupported is the answer of commands that the server does not have.
-func opUnsupported(context.Context, *request) wire.Status { return wire.StatusNotSupported }
+// opChangeNotify refuses CHANGE_NOTIFY, as a server may that does not support it (MS-SMB2 3.3.5.19): clients poll then.
+func opChangeNotify(_ context.Context, r *request) wire.Status {
+	q, err := wire.ParseChangeNotifyRequest(r.msg)
+	if err != nil {
+		return wire.StatusInvalidParameter
+	}
+	if _, st := r.file(q.FileID); st != wire.StatusSuccess {
+		return st
+	}
+	return wire.StatusNotSupported
+}
 
 // dispatch checks what the request's command needs, and runs it.
 func (r *request) dispatch() wire.Status {
@@ -73,7 +82,7 @@ func (r *request) resolve(row *command) wire.Status {
 			return wire.StatusInvalidParameter
 		}
 	} else {
-		ch.fileStatus = wire.StatusInvalidHandle
+		ch.fileStatus = wire.StatusFileClosed
 		r.channel = r.conn.channel(r.hdr.SessionID)
 	}
 	if r.channel == nil {

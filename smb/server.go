@@ -136,7 +136,7 @@ func NewServer(cfg Config) (*Server, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	var seed [16]byte
 	_, _ = rand.Read(seed[:]) // never fails
-	s.lastSession = le.Uint64(seed[:]) >> 2
+	s.lastSession = le.Uint64(seed[:]) >> 34 // 30 bits: there are clients that keep 32 of them
 	s.lastFile.Store(le.Uint64(seed[8:]) >> 2)
 	s.shares = map[string]*Share{ipcName: s.ipc}
 	return s, nil
@@ -148,7 +148,7 @@ func (s *Server) newChain(c *Conn, buf *slab.Buf) *chain {
 	if ch == nil {
 		ch = &chain{reqs: make([]request, 0, 1)}
 	}
-	ch.conn, ch.buf, ch.fileStatus = c, buf, wire.StatusInvalidHandle
+	ch.conn, ch.buf, ch.fileStatus = c, buf, wire.StatusFileClosed
 	c.mu.Lock()
 	c.busy++
 	c.mu.Unlock()
