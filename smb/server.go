@@ -135,7 +135,7 @@ func NewServer(cfg Config) (*Server, error) {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	var seed [16]byte
-	_, _ = rand.Read(seed[:]) // never fails
+	_, _ = rand.Read(seed[:])                // never fails
 	s.lastSession = le.Uint64(seed[:]) >> 34 // 30 bits: there are clients that keep 32 of them
 	s.lastFile.Store(le.Uint64(seed[8:]) >> 2)
 	s.shares = map[string]*Share{ipcName: s.ipc}
