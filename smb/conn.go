@@ -60,6 +60,7 @@ type negotiated struct {
 	maxTransact       uint32
 	maxRead, maxWrite uint32
 	posix             bool         // both have the POSIX extensions
+	leasesOnly        bool         // the client has a use for leases, and not for oplocks
 	dialects          wire.Uint16s // as offered, for FSCTL_VALIDATE_NEGOTIATE_INFO
 }
 

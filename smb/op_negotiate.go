@@ -76,7 +76,18 @@ func (c *Conn) negotiate(msg []byte) (*negotiated, *wire.NegotiateRequest, wire.
 		}
 	}
 	c.settle(n)
+	n.leasesOnly = n.linux(&q)
 	return n, &q, wire.StatusSuccess
+}
+
+// linux tells whether the client is, or may be, Linux' cifs with a dialect in which it does not heed the breaks of oplocks (of Samba
+// neither, up to Linux 7.2 at least): it would go on caching data and locks after it has acknowledged. Only Linux sends the context of POSIX extensions.
+func (n *negotiated) linux(q *wire.NegotiateRequest) bool {
+	if n.dialect == wire.Dialect311 {
+		_, count := q.Contexts.Find(wire.PosixExtensionsAvailable)
+		return count > 0
+	}
+	return n.dialect >= wire.Dialect300
 }
 
 // settle fills in what the server is and can do (MS-SMB2 3.3.5.4).

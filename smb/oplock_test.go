@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fileserver/smb/crypt"
 	"fileserver/smb/smbtest"
 	"fileserver/smb/wire"
 	"fileserver/vfs/lock"
@@ -320,11 +321,35 @@ func TestOplockBreakCompound(t *testing.T) {
 	b.W.Close()
 }
 
+// Linux' cifs is not given what it would not give back.
+func TestOplockLinux(t *testing.T) {
+	e := newFileEnv(t, nil)
+	for d, posix := range map[wire.Dialect]bool{wire.Dialect300: false, wire.Dialect302: false, wire.Dialect311: true} {
+		a := &fileClient{e.client(), e}
+		a.Posix = posix
+		a.Connect(d)
+		a.MustLogin("ann", "secret")
+		a.Tree(`\\server\data`, wire.StatusSuccess)
+		for _, level := range []uint8{levelII, levelEx, levelBatch} {
+			r := a.must(caching("f", level))
+			if r.OplockLevel != levelNone {
+				t.Errorf("%v: %d instead of %d", d, r.OplockLevel, level)
+			}
+			a.closeFile(r.FileID)
+		}
+		a.W.Close()
+	}
+}
+
 // Others than SMB recall, too: NFS writes. The break goes out encrypted where the session is.
 func TestOplockRecall(t *testing.T) {
 	e := newFileEnv(t, nil)
 	e.srv.cfg.Encryption = Required
-	a := e.files(wire.Dialect302)
+	a := &fileClient{e.client(), e}
+	a.Ciphers = []crypt.Cipher{crypt.GCM128}
+	a.Connect(wire.Dialect311)
+	a.MustLogin("ann", "secret")
+	a.Tree(`\\server\data`, wire.StatusSuccess)
 	first := a.must(caching("f", levelBatch))
 	o := a.open(first.FileID)
 	key := o.key

@@ -19,6 +19,7 @@ type Client struct {
 	SignAlgs []crypt.Algorithm
 	GUID     wire.GUID
 	Caps     wire.Capabilities // to be offered
+	Posix    bool              // offer the POSIX extensions, as only Linux does
 
 	MessageID uint64 // next
 	Credits   int    // held

@@ -17,6 +17,9 @@ func (c *Client) NegotiateBody(dialects ...wire.Dialect) func([]byte, int) []byt
 		if c.Ciphers != nil {
 			q.Contexts.Add(wire.EncryptionCapabilities, func(b []byte) []byte { return wire.AppendAlgorithms(b, c.Ciphers...) })
 		}
+		if c.Posix {
+			q.Contexts.Add(wire.PosixExtensionsAvailable, wire.AppendPosixContext)
+		}
 		if c.SignAlgs != nil {
 			q.Contexts.Add(wire.SigningCapabilities, func(b []byte) []byte { return wire.AppendAlgorithms(b, c.SignAlgs...) })
 		}
