@@ -135,6 +135,12 @@ func (h *Host) ip(commands ...string) error {
 	return nil
 }
 
+// Dial connects to a TCP port of [Host.Listen].
+func (h *Host) Dial(port string) (conn net.Conn, err error) {
+	h.do(func() { conn, err = net.DialTimeout("tcp", net.JoinHostPort(h.Listen(), port), time.Second) })
+	return conn, err
+}
+
 // WaitTCP waits until something accepts TCP connections on a port of [Host.Listen], or p (which may be nil) has ended.
 func (h *Host) WaitTCP(ctx context.Context, p *Process, port string) error {
 	var ended <-chan struct{}
@@ -142,9 +148,7 @@ func (h *Host) WaitTCP(ctx context.Context, p *Process, port string) error {
 		ended = p.Done()
 	}
 	for {
-		var conn net.Conn
-		var err error
-		h.do(func() { conn, err = net.DialTimeout("tcp", net.JoinHostPort(h.Listen(), port), time.Second) })
+		conn, err := h.Dial(port)
 		if err == nil {
 			return conn.Close()
 		}

@@ -15,8 +15,8 @@ type KernelLog []string
 var complaint = regexp.MustCompile(`BUG:|\bOops\b|WARNING:|Kernel panic|general protection fault|UBSAN:|KASAN:|` +
 	`INFO: (rcu|task) |soft lockup|refcount_t:|list_(add|del) corruption|slab-use-after-free|Unable to handle`)
 
-// transport matches messages of the layers below NFS.
-var transport = regexp.MustCompile(`(?i)siw|iwarp|rpcrdma|xprtrdma|rdma|RPC:|nfs|rxe`)
+// transport matches messages of the file systems and the layers below them.
+var transport = regexp.MustCompile(`(?i)siw|iwarp|rpcrdma|xprtrdma|rdma|RPC:|nfs|rxe|cifs|smb`)
 
 // Script is the part of the log since the script was started, or all of it when none was: what the kernel says of the machine it
 // boots on is no test's concern.
@@ -40,7 +40,7 @@ func (k KernelLog) Complaints() string {
 	return ""
 }
 
-// Transport returns what RDMA, RPC and NFS said since the script was started.
+// Transport returns what RDMA, RPC, NFS and SMB said since the script was started.
 func (k KernelLog) Transport() string {
 	var lines []string
 	for _, line := range k.Script() {

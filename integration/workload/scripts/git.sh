@@ -4,12 +4,12 @@ git config --global safe.directory '*' # the files may belong to another than ro
 git config --global user.email nobody@example.org
 git config --global user.name Nobody
 git config --global core.fsync all
-took copy cp -r --preserve=mode,links /usr/local/go/src/{net,encoding,os} $M
+took copy cp -r --preserve=mode,links $SOURCES $M
 cd $M
 took init git init -q -b main
 took add git add .
 took commit git commit -qm first
-took edit sed -i 's/package/package /' net/*.go
+took edit sed -i 's/package/package /' os/*.go
 git mv encoding coding
 took commit git commit -qam second
 cd /

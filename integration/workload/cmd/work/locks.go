@@ -34,13 +34,22 @@ func locks(args []string) error {
 		return err
 	}
 	defer b.Close()
-	return all([]step{
+	steps := []step{
 		{"flock", func() error { return flocks(a, b) }},
 		{"byte ranges", func() error { return l.ranges(a, b) }},
+	}
+	if smb {
+		steps = []step{
+			{"flock", func() error { return mandatoryFlocks(a, b) }},
+			{"byte ranges", func() error { return mandatoryRanges(a, b) }},
+			{"locked data", func() error { return mandatoryData(args) }},
+		}
+	}
+	return all(append(steps, []step{
 		{"waiting", func() error { return l.waiting(a, b) }},
 		{"closing", func() error { return l.closing(a, b, args[0]) }},
 		{"counter", func() error { return l.counter(args) }},
-	})
+	}...))
 }
 
 func flock(f *os.File, how int) error { return unix.Flock(int(f.Fd()), how|unix.LOCK_NB) }
@@ -142,7 +151,7 @@ func (l fcntlLocks) closing(a, b *os.File, dir string) error {
 	}
 	err = errors.Join(
 		wantErr("c locks", l.lock(c, unix.F_WRLCK, 0, 10), nil),
-		wantErr("b against c", l.lock(b, unix.F_WRLCK, 0, 10), unix.EAGAIN),
+		wantErr("b against c", l.lock(b, unix.F_WRLCK, 0, 10), refused),
 		c.Close())
 	return errors.Join(err,
 		wantErr("b after c's close", l.lock(b, unix.F_WRLCK, 0, 10), nil),
@@ -155,6 +164,10 @@ func (l fcntlLocks) closing(a, b *os.File, dir string) error {
 // data with it, loses a count.
 func (l fcntlLocks) counter(dirs []string) error {
 	const each = 40
+	// Of its full length from the start: a client of SMB may believe in a file's old length for a second.
+	if err := os.WriteFile(filepath.Join(dirs[0], "counter"), fmt.Appendf(nil, "%15d\n", 0), 0o644); err != nil {
+		return err
+	}
 	var wg sync.WaitGroup
 	errs := make([]error, len(dirs))
 	for i, dir := range dirs {
@@ -169,14 +182,18 @@ func (l fcntlLocks) counter(dirs []string) error {
 }
 
 func (l fcntlLocks) count(path string, times int) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	flag := os.O_CREATE | os.O_RDWR
+	if smb {
+		flag |= unix.O_DIRECT // cifs may read what it has cached after it has been granted a lock, of Samba too
+	}
+	f, err := os.OpenFile(path, flag, 0o644)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	for range times {
 		err := l.lock(f, unix.F_WRLCK, 0, 0)
-		for ; errors.Is(err, unix.EAGAIN); err = l.lock(f, unix.F_WRLCK, 0, 0) {
+		for ; errors.Is(err, refused); err = l.lock(f, unix.F_WRLCK, 0, 0) {
 			time.Sleep(time.Millisecond)
 		}
 		if err != nil {
@@ -203,6 +220,6 @@ func locked(path string) error {
 	}
 	defer f.Close()
 	return errors.Join(
-		wantErr("lock of the first byte", posix.lock(f, unix.F_WRLCK, 0, 1), unix.EAGAIN),
-		wantErr("lock behind the end", posix.lock(f, unix.F_WRLCK, 1<<40, 1), unix.EAGAIN))
+		wantErr("lock of the first byte", posix.lock(f, unix.F_WRLCK, 0, 1), refused),
+		wantErr("lock behind the end", posix.lock(f, unix.F_WRLCK, 1<<40, 1), refused))
 }

@@ -10,6 +10,9 @@
 //	work locked FILE
 //	work load DIR ACKS STOP
 //
+// The environment variable FS says what a client of that protocol can expect: nfs, or smb, which on Linux has no modes of its own,
+// folds case, counts time in steps of 100 ns, and locks mandatorily.
+//
 // It prints what is wrong and ends with status 1, or prints nothing.
 package main
 
@@ -40,6 +43,9 @@ var commands = map[string]command{
 	"locked":        {1, single(locked)},
 	"load":          {3, load},
 }
+
+// smb tells whether the file system is Linux' cifs.
+var smb = os.Getenv("FS") == "smb"
 
 func main() {
 	if len(os.Args) < 2 {

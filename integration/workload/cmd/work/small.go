@@ -105,7 +105,7 @@ func smallCheck(dir string, n int) error {
 		if err != nil {
 			return err
 		}
-		err = errors.Join(want("size", len(data), smallSize(i)), want("mode", info.Mode(), 0o640), workload.Check(data, uint64(i), 0))
+		err = errors.Join(want("size", len(data), smallSize(i)), want("mode", info.Mode(), os.FileMode(modeOr(0o755, 0o640))), workload.Check(data, uint64(i), 0))
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}

@@ -1,0 +1,42 @@
+package smb
+
+import (
+	"embed"
+	"strings"
+)
+
+//go:embed scripts
+var scripts embed.FS
+
+// User and Password are whom the tests log in as; a user of the server, with a uid of its own.
+const (
+	User     = "alice"
+	Password = "a secret, with 'quotes' & spaces"
+)
+
+// Mount says how a workload mounts.
+type Mount struct {
+	Server  string   // address
+	Port    string   // of TCP
+	Proto   string   // rdma or tcp
+	User    string   // the password is Password
+	Options []string // of mount.cifs, besides those that follow from the above
+	Expect  []string // options that /proc/mounts has to show
+	Work    string   // path of the program work
+	MTU     string   // of the client's network, in bytes; the harness's choice if empty
+}
+
+// Env returns the environment of a workload.
+func (m Mount) Env() []string {
+	options := append([]string{"username=" + m.User, "hard", "mfsymlinks", "iocharset=utf8"}, m.Options...)
+	expect := append([]string{"hard", "mfsymlinks", "iocharset=utf8"}, m.Expect...)
+	if m.Proto == "rdma" {
+		options, expect = append(options, "rdma"), append(expect, "rdma")
+	} else {
+		options = append(options, "port="+m.Port)
+	}
+	return []string{
+		"FS=smb", "SERVER=" + m.Server, "PORT=" + m.Port, "PROTO=" + m.Proto, "OPTIONS=" + strings.Join(options, ","),
+		"EXPECT=" + strings.Join(expect, " "), "PASSWD=" + Password, "WORK=" + m.Work, "MTU=" + m.MTU,
+	}
+}
