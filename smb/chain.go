@@ -21,7 +21,6 @@ type chain struct {
 	smb1   bool     // buf is a multi-protocol negotiate
 
 	// What the request before was about: for those related to it.
-	session    *Session
 	channel    *channel
 	tree       *Tree
 	fileID     wire.FileID

@@ -237,7 +237,7 @@ func (r *rig) smbRows(ctx context.Context, rounds, scale int) (rows []row, err e
 	var samba *smbClient
 	if r.samba != nil {
 		if samba, err = dialSMB(ctx, r.samba.addr, "data"); err != nil {
-			return nil, fmt.Errorf("Samba: %w", err)
+			return nil, fmt.Errorf("smbd: %w", err)
 		}
 		defer samba.c.W.Close()
 	}
