@@ -34,10 +34,14 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 		o.end(ctx)
 		return st, false
 	}
-	rights, err := c.share.rights(ctx, c.cred, o.node, dir, &i.attr, i.dos)
+	maximal, err := c.share.rights(ctx, c.cred, o.node, dir, &i.attr)
 	if err != nil {
 		o.end(ctx)
 		return statusOf(err), false
+	}
+	rights := maximal & c.r.tree.maximalAccess()
+	if !o.dir && i.dos&wire.FileAttributeReadonly != 0 {
+		rights &^= beyondReadOnly
 	}
 	need := c.desired &^ wire.MaximumAllowed
 	o.granted = need
@@ -53,7 +57,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	if c.q.Options&wire.FileDeleteOnClose != 0 {
 		need |= wire.Delete
 	}
-	if need&^rights != 0 || need&^c.r.tree.maximalAccess() != 0 {
+	if need&^rights != 0 {
 		o.end(ctx)
 		return wire.StatusAccessDenied, false
 	}
@@ -75,7 +79,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 		return st, false
 	}
 	o.deleteOnClose = c.q.Options&wire.FileDeleteOnClose != 0
-	return c.finish(ctx, o, rights), false
+	return c.finish(ctx, o, maximal), false
 }
 
 // mayOpen checks what the object is against what the request wants.
@@ -119,7 +123,7 @@ func (c *create) claim(o *Open) (wire.Status, *lock.Recall) {
 			deny = 0
 		}
 	}
-	if access|deny == 0 {
+	if o.granted&^undisturbing == 0 && access|deny == 0 {
 		return wire.StatusSuccess, nil
 	}
 	claim, err := locks.Open(o.key, access, deny)
@@ -164,6 +168,9 @@ func (c *create) openFile(ctx context.Context, o *Open, i *info) wire.Status {
 	}
 	if !c.does(newContents) {
 		return wire.StatusSuccess
+	}
+	if st := c.fits(ctx); st != wire.StatusSuccess {
+		return st
 	}
 	c.action = wire.FileOverwritten
 	if c.q.Disposition == wire.FileSupersede {

@@ -110,9 +110,14 @@ func TestCreateAttributes(t *testing.T) {
 	q.Contexts.Add(wire.CreateQueryMaximalAccess, nil)
 	r := c.must(q)
 	d, _ := r.Contexts.Find(wire.CreateQueryMaximalAccess)
-	if m, err := wire.ParseMaximalAccessResponse(d); err != nil || m.Status != wire.StatusSuccess || m.Access != wire.FileAllAccess&^(wire.FileWriteData|wire.FileAppendData) {
+	if m, err := wire.ParseMaximalAccessResponse(d); err != nil || m.Status != wire.StatusSuccess || m.Access != wire.FileAllAccess {
 		t.Errorf("MxAc %+v %v", m, err)
 	}
+	o := c.open(r.FileID)
+	if o.granted != wire.FileAllAccess&^beyondReadOnly {
+		t.Errorf("granted %#x", o.granted)
+	}
+	o.release()
 	q = want("b", wire.FileOpen)
 	q.DesiredAccess, q.Options = wire.Delete|wire.FileReadAttributes, wire.FileDeleteOnClose
 	c.fails(q, wire.StatusCannotDelete)
@@ -131,6 +136,7 @@ func TestCreateAttributes(t *testing.T) {
 func TestCreateContexts(t *testing.T) {
 	e := newFileEnv(t, nil)
 	c := e.files(wire.Dialect311)
+	e.posix()
 	with := func(q wire.CreateRequest, name string, body func([]byte) []byte) wire.CreateRequest {
 		q.Contexts.Add(name, body)
 		return q
@@ -147,6 +153,9 @@ func TestCreateContexts(t *testing.T) {
 	q = with(q, "what", bytes(1, 2, 3))
 	q.OplockLevel = wire.OplockLevelLease
 	r := c.must(q)
+	if r.AllocationSize != 1<<20 || r.EndOfFile != 0 {
+		t.Errorf("%d bytes of %d", r.AllocationSize, r.EndOfFile)
+	}
 	var names []string
 	for name := range r.Contexts.All() {
 		names = append(names, string(name))
@@ -228,6 +237,17 @@ func TestCreateContexts(t *testing.T) {
 		t.Error("a CREATE that failed has made a file")
 	}
 	c.W.Close()
+}
+
+// posix gives those who are connected the POSIX extensions.
+func (e *env) posix() {
+	e.srv.mu.Lock()
+	defer e.srv.mu.Unlock()
+	for c := range e.srv.conns {
+		n := *c.neg.Load()
+		n.posix = true
+		c.neg.Store(&n)
+	}
 }
 
 // xattr is an extended attribute of a file in the root.

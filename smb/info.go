@@ -65,7 +65,11 @@ func (i *info) links() uint32 {
 
 // info finds out about the open.
 func (o *Open) info(ctx context.Context) (info, error) {
-	return infoOf(ctx, o.tree.share.view(), o.object(), o.lastName())
+	i, err := infoOf(ctx, o.tree.share.view(), o.object(), o.lastName())
+	if err == nil {
+		o.session.srv.links.stamped(o.link, &i)
+	}
+	return i, err
 }
 
 // path is the open's name now: elements separated by "/", "" for the share's root.

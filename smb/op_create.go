@@ -20,6 +20,9 @@ const (
 	mayCreate   = 1<<wire.FileSupersede | 1<<wire.FileCreate | 1<<wire.FileOpenIf | 1<<wire.FileOverwriteIf
 )
 
+// allocationUnit is what sizes of storage are rounded to.
+const allocationUnit = 4096
+
 // maxTries is how often a CREATE begins anew because the file has come, gone, or been broken the oplock of.
 const maxTries = 16
 
@@ -63,6 +66,9 @@ func (c *create) check() wire.Status {
 	if q.ImpersonationLevel > wire.ImpersonationDelegate {
 		return wire.StatusBadImpersonationLevel
 	}
+	if !q.DesiredAccess.Valid() {
+		return wire.StatusAccessDenied
+	}
 	if q.Disposition > wire.FileOverwriteIf || q.Options&invalidOptions != 0 || q.FileAttributes&invalidAttributes != 0 {
 		return wire.StatusInvalidParameter
 	}
@@ -73,9 +79,6 @@ func (c *create) check() wire.Status {
 	if dir && (file || c.does(newContents) || q.FileAttributes&wire.FileAttributeTemporary != 0) {
 		return wire.StatusInvalidParameter
 	}
-	if !q.DesiredAccess.Valid() {
-		return wire.StatusAccessDenied
-	}
 	if q.DesiredAccess&wire.AccessSystemSecurity != 0 {
 		return wire.StatusPrivilegeNotHeld
 	}
@@ -83,7 +86,7 @@ func (c *create) check() wire.Status {
 	if q.Options&wire.FileDeleteOnClose != 0 && c.desired&(wire.Delete|wire.MaximumAllowed) == 0 {
 		return wire.StatusInvalidParameter
 	}
-	if st := c.ctxs.parse(q.Contexts, c.r.conn.dialect() == wire.Dialect311); st != wire.StatusSuccess {
+	if st := c.ctxs.parse(q.Contexts, c.r.conn.neg.Load().posix); st != wire.StatusSuccess {
 		return st
 	}
 	var st wire.Status
@@ -172,7 +175,15 @@ func (c *create) finish(ctx context.Context, o *Open, maximal wire.AccessMask) w
 		o.end(ctx)
 		return statusOf(err)
 	}
-	level := o.grantOplock(c.q.OplockLevel)
+	level := uint8(wire.OplockLevelNone)
+	if o.granted&^undisturbing != 0 || c.action == wire.FileCreated {
+		level = o.grantOplock(c.q.OplockLevel)
+	}
+	allocated := i.allocated()
+	if c.action != wire.FileOpened && !o.dir {
+		// What AlSi reserves is said to be reserved: it fits, but is taken as the file grows (MS-SMB2 3.3.5.9.3).
+		allocated = max(allocated, (c.ctxs.allocate+allocationUnit-1)&^(allocationUnit-1))
+	}
 	if st := r.session.publish(o); st != wire.StatusSuccess {
 		o.end(ctx)
 		return st
@@ -185,7 +196,7 @@ func (c *create) finish(ctx context.Context, o *Open, maximal wire.AccessMask) w
 	resp := wire.CreateResponse{
 		OplockLevel: level, Action: c.action,
 		CreationTime: i.times.Creation, LastAccessTime: i.times.LastAccess, LastWriteTime: i.times.LastWrite, ChangeTime: i.times.Change,
-		AllocationSize: i.allocated(), EndOfFile: i.size(), FileAttributes: i.dos, FileID: o.id,
+		AllocationSize: allocated, EndOfFile: i.size(), FileAttributes: i.dos, FileID: o.id,
 		Contexts: c.ctxs.answer(o, &i, maximal&r.tree.maximalAccess()),
 	}
 	if i.tag() != 0 {

@@ -49,9 +49,8 @@ func (o *Open) acknowledge(level uint8) (uint8, wire.Status) {
 	}
 	p.timer.Stop()
 	p.breaking, p.timer = false, nil
-	p.level = level
-	if bad {
-		p.level = wire.OplockLevelNone
+	if o.setLevel(level); bad {
+		o.setLevel(wire.OplockLevelNone)
 	}
 	o.mu.Unlock()
 	err := cache.Acknowledge(cachings[level])
@@ -69,7 +68,7 @@ func (o *Open) acknowledge(level uint8) (uint8, wire.Status) {
 		state, _ := cache.State()
 		level = levelOf(state)
 		o.mu.Lock()
-		p.level = level
+		o.setLevel(level)
 		o.mu.Unlock()
 	}
 	return level, wire.StatusSuccess

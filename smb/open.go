@@ -35,6 +35,8 @@ type Open struct {
 	refs          atomic.Int32
 	openState
 
+	levelII atomic.Bool // the oplock is one of level II
+
 	mu     sync.Mutex
 	oplock oplock
 }
@@ -55,8 +57,9 @@ func (o *Open) end(ctx context.Context) {
 	if o.deleteOnClose {
 		del = &o.session.user.Cred
 	}
+	path := o.path()
 	if err := o.session.srv.links.leave(ctx, o.link, del); err != nil {
-		o.session.srv.cfg.Logger.Info("smb: not deleted on close", "share", o.tree.share.Name, "path", o.link.path, "err", err)
+		o.session.srv.cfg.Logger.Info("smb: not deleted on close", "share", o.tree.share.Name, "path", path, "err", err)
 	}
 	if o.claim != nil {
 		o.claim.Close()

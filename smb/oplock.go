@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fileserver/smb/wire"
+	"fileserver/vfs"
 	"fileserver/vfs/lock"
 )
 
@@ -16,7 +17,7 @@ const breakTimeout = 35 * time.Second
 // oplock is an open's oplock (MS-SMB2 3.3.1.10). It is guarded by Open.mu.
 type oplock struct {
 	cache     *lock.Cache // nil: there is none
-	level     uint8       // that the client has, or had before a break it has not answered
+	level     uint8       // that the client has, or had before a break it has not answered; Open.setLevel sets it
 	breaking  bool
 	timer     *time.Timer // of the break
 	announced bool        // the client has been told of the open
@@ -46,21 +47,28 @@ func (o *Open) cacheKey() lock.CacheKey {
 // grantOplock grants the level that was asked for, or what others leave of it, and returns it (MS-FSA 2.1.5.17).
 func (o *Open) grantOplock(want uint8) uint8 {
 	c := cachings[want]
-	if c == 0 || o.dir || o.claim == nil || o.tree.share.NoOplocks || o.conn.neg.Load().leasesOnly {
+	if c == 0 || o.node.Kind() != vfs.KindRegular || o.tree.share.NoOplocks || o.conn.neg.Load().leasesOnly {
 		return wire.OplockLevelNone
+	}
+	own := 0
+	if o.claim != nil {
+		if access, deny := o.claim.Claims(); access|deny != 0 {
+			own = 1
+		}
 	}
 	locks := o.session.srv.cfg.Locks
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cache := locks.Cache(o.key, o.cacheKey(), c, 1, o.recalled)
+	cache := locks.Cache(o.key, o.cacheKey(), c, own, o.recalled)
 	if cache == nil {
 		return wire.OplockLevelNone
 	}
-	o.oplock = oplock{cache: cache, level: want}
+	o.oplock = oplock{cache: cache}
 	if got, _ := cache.State(); got != c {
 		cache.Reduce(lock.CacheRead) // to cache handles but not writes is for leases
-		o.oplock.level = wire.OplockLevelII
+		want = wire.OplockLevelII
 	}
+	o.setLevel(want)
 	return o.oplock.level
 }
 
@@ -84,7 +92,7 @@ func (o *Open) recalled(_, to lock.Caching, ack bool) {
 	if ack {
 		p.breaking = true
 	} else {
-		p.level = level
+		o.setLevel(level)
 	}
 	send := func() {
 		if ack {
@@ -118,7 +126,8 @@ func (o *Open) breakTimedOut(cache *lock.Cache) {
 		o.mu.Unlock()
 		return
 	}
-	o.oplock.breaking, o.oplock.level = false, wire.OplockLevelNone
+	o.oplock.breaking = false
+	o.setLevel(wire.OplockLevelNone)
 	o.mu.Unlock()
 	o.session.srv.cfg.Logger.Warn("smb: oplock break unanswered", "share", o.tree.share.Name, "user", o.session.user.Name)
 	cache.Revoke()
@@ -133,15 +142,27 @@ func (o *Open) endOplock() {
 		t.Stop()
 	}
 	o.oplock = oplock{}
+	o.setLevel(wire.OplockLevelNone)
 	o.mu.Unlock()
 	if cache != nil {
 		cache.Release()
 	}
 }
 
-// recall makes all others come down to keep; nil: nobody has to answer.
+// setLevel notes the level that the client has. o.mu is held.
+func (o *Open) setLevel(level uint8) {
+	o.oplock.level = level
+	o.levelII.Store(level == wire.OplockLevelII)
+}
+
+// recall makes all others come down to keep; nil: nobody has to answer. An oplock of level II does not
+// outlast a change, not even one by its own open (MS-FSA 2.1.4.12).
 func (o *Open) recall(keep lock.Caching) *lock.Recall {
-	return o.session.srv.cfg.Locks.Recall(o.key, o.cacheKey(), keep)
+	key := o.cacheKey()
+	if keep&lock.CacheRead == 0 && o.levelII.Load() {
+		key = lock.CacheKey{Proto: lockProto} // nobody's: opens count from 1
+	}
+	return o.session.srv.cfg.Locks.Recall(o.key, key, keep)
 }
 
 // sendBreak tells the client that the oplock has to come down to the level (MS-SMB2 3.3.4.6), on the connection that the

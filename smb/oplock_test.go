@@ -341,6 +341,66 @@ func TestOplockLinux(t *testing.T) {
 	}
 }
 
+// A level II does not outlast a change by its own open; a batch one does. Opens of attributes break nothing, others do.
+func TestOplockSelf(t *testing.T) {
+	e := newFileEnv(t, nil)
+	a, b := e.files(wire.Dialect311), e.files(wire.Dialect311)
+	write := func(c *fileClient, id wire.FileID) {
+		c.Call(wire.CmdWrite, (&wire.WriteRequest{FileID: id, Data: []byte("x")}).Append, wire.StatusSuccess)
+	}
+	first := a.must(caching("f", levelBatch))
+	write(a, first.FileID)
+	q := want("f", wire.FileOpen)
+	for _, access := range []wire.AccessMask{wire.FileReadAttributes, wire.FileWriteAttributes, wire.Synchronize} {
+		q.DesiredAccess = access
+		b.closeFile(b.must(q).FileID)
+	}
+	q.DesiredAccess = wire.ReadControl
+	p := b.start(q)
+	a.broken(first.FileID, levelII)
+	a.acknowledge(first.FileID, levelII, wire.StatusSuccess)
+	b.finish(p, wire.StatusSuccess)
+	a.Send(a.Message(smbtest.Request{Command: wire.CmdWrite, Body: (&wire.WriteRequest{FileID: first.FileID, Data: []byte("x")}).Append}))
+	var cmds [2]wire.Command
+	for i := range cmds {
+		cmds[i] = a.Recv()[0].Command
+	}
+	if cmds != [2]wire.Command{wire.CmdOplockBreak, wire.CmdWrite} && cmds != [2]wire.Command{wire.CmdWrite, wire.CmdOplockBreak} {
+		t.Error(cmds)
+	}
+	write(a, first.FileID) // it has none any more
+	// Whoever creates a file may cache it, even with attributes only.
+	q = caching("new", levelBatch)
+	q.DesiredAccess, q.Disposition = wire.FileReadAttributes, wire.FileCreate
+	if r := a.must(q); r.OplockLevel != levelBatch {
+		t.Error(r.OplockLevel)
+	}
+	a.W.Close()
+	b.W.Close()
+}
+
+// A time of change that a client has set is shown until something changes.
+func TestChangeTime(t *testing.T) {
+	e := newFileEnv(t, nil)
+	c := e.files(wire.Dialect311)
+	f := c.must(want("f", wire.FileCreate))
+	info := wire.BasicInfo{Times: wire.Times{Change: 1 << 57}}
+	set := wire.SetInfoRequest{Type: wire.InfoFile, Class: wire.FileBasicInformation, FileID: f.FileID, Input: info.Append(nil)}
+	c.Call(wire.CmdSetInfo, set.Append, wire.StatusSuccess)
+	other := c.must(want("f", wire.FileOpen))
+	if other.ChangeTime != 1<<57 {
+		t.Errorf("%d", other.ChangeTime)
+	}
+	info = wire.BasicInfo{FileAttributes: wire.FileAttributeHidden}
+	set.Input = info.Append(nil)
+	c.Call(wire.CmdSetInfo, set.Append, wire.StatusSuccess)
+	r := c.Call(wire.CmdClose, (&wire.CloseRequest{FileID: f.FileID, Flags: wire.CloseFlagPostQueryAttrib}).Append, wire.StatusSuccess)
+	if cl, err := wire.ParseCloseResponse(r.Msg); err != nil || cl.ChangeTime == 1<<57 || cl.ChangeTime == 0 {
+		t.Errorf("%+v %v", cl, err)
+	}
+	c.W.Close()
+}
+
 // Others than SMB recall, too: NFS writes. The break goes out encrypted where the session is.
 func TestOplockRecall(t *testing.T) {
 	e := newFileEnv(t, nil)

@@ -17,14 +17,18 @@ const (
 	// changing are the rights that read-only shares do not give.
 	changing = wire.FileWriteData | wire.FileAppendData | wire.FileWriteEA | wire.FileWriteAttributes | wire.FileDeleteChild |
 		wire.Delete | wire.WriteDAC | wire.WriteOwner
-	// sharing are the rights that share modes are about; an open without is of attributes only (MS-FSA 2.1.5.1.2.2).
+	// sharing are the rights that share modes are about (MS-FSA 2.1.5.1.2.2).
 	sharing = wire.FileReadData | wire.FileExecute | wire.FileWriteData | wire.FileAppendData | wire.Delete
+	// undisturbing are the rights of opens that break no oplock, and get none of a file that is there (MS-FSA 2.1.5.1.2).
+	undisturbing = wire.FileReadAttributes | wire.FileWriteAttributes | wire.Synchronize
+	// beyondReadOnly are the rights that nobody has to a file with the read-only attribute (MS-FSA 2.1.5.1.2.1).
+	beyondReadOnly = wire.FileWriteData | wire.FileAppendData | wire.FileDeleteChild
 
 	sticky = 0o1000
 )
 
-// rights is everything that c may do with an object whose attributes are a (mode, uid and gid at least) and dos. dir is its directory, nil for the root.
-func (s *Share) rights(ctx context.Context, c *vfs.Cred, n, dir vfs.Node, a *vfs.Attr, dos wire.FileAttributes) (wire.AccessMask, error) {
+// rights is everything that c may do with an object whose attributes are a (mode, uid and gid at least). dir is its directory, nil for the root.
+func (s *Share) rights(ctx context.Context, c *vfs.Cred, n, dir vfs.Node, a *vfs.Attr) (wire.AccessMask, error) {
 	const all = vfs.AccessRead | vfs.AccessLookup | vfs.AccessModify | vfs.AccessExtend | vfs.AccessDelete | vfs.AccessExecute
 	got, err := n.Access(ctx, c, all)
 	if err != nil {
@@ -43,12 +47,8 @@ func (s *Share) rights(ctx context.Context, c *vfs.Cred, n, dir vfs.Node, a *vfs
 	if got&vfs.AccessModify != 0 {
 		m |= writers | wire.FileDeleteChild // which means nothing for a file, but is part of all access
 	}
-	if a.Kind == vfs.KindDirectory {
-		if got&vfs.AccessLookup != 0 {
-			m |= wire.FileTraverse
-		}
-	} else if dos&wire.FileAttributeReadonly != 0 {
-		m &^= wire.FileWriteData | wire.FileAppendData
+	if a.Kind == vfs.KindDirectory && got&vfs.AccessLookup != 0 {
+		m |= wire.FileTraverse
 	}
 	if dir == nil {
 		dir = n // the root is never deleted, but may be opened with all access by who may change it

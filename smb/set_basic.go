@@ -13,7 +13,7 @@ import (
 var root = &vfs.Cred{}
 
 // setBasic sets times and DOS attributes (FileBasicInformation: MS-FSA 2.1.5.15.2). The time of
-// change is the file system's own.
+// change is kept as long as that makes sense.
 func setBasic(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	b, err := wire.ParseBasicInfo(q.Input)
 	if err != nil {
@@ -43,6 +43,9 @@ func setBasic(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) 
 	}
 	if s.Mask != 0 {
 		err = o.object().SetAttr(ctx, root, &s)
+	}
+	if err == nil && isTime(b.Change) {
+		return o.setChangeTime(ctx, b.Change)
 	}
 	return statusOf(err)
 }
