@@ -67,7 +67,7 @@ func (i *info) links() uint32 {
 func (o *Open) info(ctx context.Context) (info, error) {
 	i, err := infoOf(ctx, o.tree.share.view(), o.object(), o.lastName())
 	if err == nil {
-		o.session.srv.links.stamped(o.link, &i)
+		o.session.srv.links.adorn(o.link, &i)
 	}
 	return i, err
 }

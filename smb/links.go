@@ -29,6 +29,7 @@ type link struct {
 	left       []vfs.Node // directories it has been moved from: somebody may be using them
 	name, path string     // on disk; path from the share's root
 	stamp      stamp
+	reserved   uint64 // bytes
 	opens      int
 	pending    bool      // deleted with the last open; meanwhile nobody opens it
 	removed    bool      // deleted already (POSIX semantics)

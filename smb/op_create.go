@@ -20,9 +20,6 @@ const (
 	mayCreate   = 1<<wire.FileSupersede | 1<<wire.FileCreate | 1<<wire.FileOpenIf | 1<<wire.FileOverwriteIf
 )
 
-// allocationUnit is what sizes of storage are rounded to.
-const allocationUnit = 4096
-
 // maxTries is how often a CREATE begins anew because the file has come, gone, or been broken the oplock of.
 const maxTries = 16
 
@@ -170,19 +167,17 @@ func (c *create) link(obj *namespace.Object) (*link, wire.Status) {
 // finish makes the open known and answers.
 func (c *create) finish(ctx context.Context, o *Open, maximal wire.AccessMask) wire.Status {
 	r := c.r
+	if c.action != wire.FileOpened {
+		r.conn.srv.links.reserve(o.link, c.ctxs.allocate)
+	}
 	i, err := o.info(ctx)
 	if err != nil {
 		o.end(ctx)
 		return statusOf(err)
 	}
 	level := uint8(wire.OplockLevelNone)
-	if o.granted&^undisturbing != 0 || c.action == wire.FileCreated {
+	if o.granted&^undisturbing != 0 || c.action != wire.FileOpened {
 		level = o.grantOplock(c.q.OplockLevel)
-	}
-	allocated := i.allocated()
-	if c.action != wire.FileOpened && !o.dir {
-		// What AlSi reserves is said to be reserved: it fits, but is taken as the file grows (MS-SMB2 3.3.5.9.3).
-		allocated = max(allocated, (c.ctxs.allocate+allocationUnit-1)&^(allocationUnit-1))
 	}
 	if st := r.session.publish(o); st != wire.StatusSuccess {
 		o.end(ctx)
@@ -196,7 +191,7 @@ func (c *create) finish(ctx context.Context, o *Open, maximal wire.AccessMask) w
 	resp := wire.CreateResponse{
 		OplockLevel: level, Action: c.action,
 		CreationTime: i.times.Creation, LastAccessTime: i.times.LastAccess, LastWriteTime: i.times.LastWrite, ChangeTime: i.times.Change,
-		AllocationSize: allocated, EndOfFile: i.size(), FileAttributes: i.dos, FileID: o.id,
+		AllocationSize: i.allocated(), EndOfFile: i.size(), FileAttributes: i.dos, FileID: o.id,
 		Contexts: c.ctxs.answer(o, &i, maximal&r.tree.maximalAccess()),
 	}
 	if i.tag() != 0 {

@@ -42,7 +42,7 @@ func (o *Open) acknowledge(level uint8) (uint8, wire.Status) {
 		switch {
 		case level == wire.OplockLevelLease:
 			return 0, wire.StatusInvalidParameter
-		case bad, had == wire.OplockLevelII && level != wire.OplockLevelNone:
+		case bad, had == wire.OplockLevelNone, had == wire.OplockLevelII && level != wire.OplockLevelNone:
 			return 0, wire.StatusInvalidOplockProtocol
 		}
 		return 0, wire.StatusInvalidDeviceState

@@ -141,7 +141,11 @@ func TestOplockBreak(t *testing.T) {
 			if second.OplockLevel != levelII {
 				t.Errorf("the second has %d", second.OplockLevel)
 			}
-			a.acknowledge(first.FileID, levelNone, wire.StatusInvalidDeviceState)
+			st := wire.StatusInvalidDeviceState
+			if answer == levelNone {
+				st = wire.StatusInvalidOplockProtocol
+			}
+			a.acknowledge(first.FileID, levelNone, st)
 			// A level II is broken without an answer.
 			over := want("f", wire.FileOverwrite)
 			c := e.files(wire.Dialect311)
@@ -262,7 +266,7 @@ func TestOplockBreakTimeout(t *testing.T) {
 		if second := b.finish(p, wire.StatusSuccess); second.OplockLevel != levelII || time.Since(started) != breakTimeout {
 			t.Errorf("level %d after %v", second.OplockLevel, time.Since(started))
 		}
-		a.acknowledge(first.FileID, levelNone, wire.StatusInvalidDeviceState)
+		a.acknowledge(first.FileID, levelNone, wire.StatusInvalidOplockProtocol)
 		a.W.Close()
 		b.W.Close()
 	})
