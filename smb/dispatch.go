@@ -39,18 +39,6 @@ var commands = [wire.Commands]command{
 	wire.CmdOplockBreak:    {run: opOplockBreak, tree: true},
 }
 
-// opChangeNotify refuses CHANGE_NOTIFY, as a server may that does not support it (MS-SMB2 3.3.5.19): clients poll then.
-func opChangeNotify(_ context.Context, r *request) wire.Status {
-	q, err := wire.ParseChangeNotifyRequest(r.msg)
-	if err != nil {
-		return wire.StatusInvalidParameter
-	}
-	if _, st := r.file(q.FileID); st != wire.StatusSuccess {
-		return st
-	}
-	return wire.StatusNotSupported
-}
-
 // dispatch checks what the request's command needs, and runs it.
 func (r *request) dispatch() wire.Status {
 	if r.hdr.Command >= wire.Commands {
