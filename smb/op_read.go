@@ -93,6 +93,7 @@ func (o *Open) read(ctx context.Context, p []byte, q *wire.ReadRequest) (int, wi
 	case n == 0 && q.Length > 0, n < int(min(q.MinimumCount, math.MaxInt32)):
 		return 0, wire.StatusEndOfFile
 	}
+	o.position.Store(q.Offset + uint64(n))
 	return n, wire.StatusSuccess
 }
 

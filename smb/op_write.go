@@ -58,14 +58,14 @@ func writeRecalled(ctx context.Context, r *request) wire.Status {
 	return r.startWrite(ctx, r.open, &q, n)
 }
 
-// mayWrite checks access, range and locks. The offset all ones appends (MS-FSA 2.1.5.4).
+// mayWrite checks access, range and locks.
 func (o *Open) mayWrite(off, n uint64) wire.Status {
 	switch {
 	case o.dir:
 		return wire.StatusInvalidDeviceRequest
 	case o.granted&(wire.FileWriteData|wire.FileAppendData) == 0 || o.file == nil:
 		return wire.StatusAccessDenied
-	case off == appendOffset:
+	case off == appendOffset && o.granted&wire.FileWriteData == 0:
 		return wire.StatusSuccess
 	case off > math.MaxInt64 || off+n > math.MaxInt64:
 		return wire.StatusInvalidParameter
@@ -75,7 +75,8 @@ func (o *Open) mayWrite(off, n uint64) wire.Status {
 	return wire.StatusSuccess
 }
 
-// appendOffset is the offset of a WRITE that appends: what may only append may use it, and others.
+// appendOffset is the offset of a WRITE that appends (MS-FSA 2.1.5.4). Only opens that may do nothing else have it, as with
+// Windows: to all others it is a negative offset.
 const appendOffset = ^uint64(0)
 
 // startWrite writes what is in the request, or gets it from the client's memory first.
@@ -105,6 +106,9 @@ func writePulled(ctx context.Context, r *request) wire.Status {
 }
 
 func (r *request) write(ctx context.Context, o *Open, q *wire.WriteRequest, data []byte) wire.Status {
+	if len(data) == 0 { // anywhere (MS-FSA 2.1.5.4)
+		return r.reply(&wire.WriteResponse{})
+	}
 	off, st := o.writeOffset(ctx, q.Offset, len(data))
 	if st != wire.StatusSuccess {
 		return st
@@ -117,6 +121,7 @@ func (r *request) write(ctx context.Context, o *Open, q *wire.WriteRequest, data
 	if err != nil && n == 0 {
 		return statusOf(err)
 	}
+	o.position.Store(uint64(off) + uint64(n))
 	return r.reply(&wire.WriteResponse{Count: uint32(n)})
 }
 

@@ -14,7 +14,7 @@ type openState struct {
 	replaced atomic.Pointer[vfs.Node]
 	search   search
 	ranges   ranges
-	position atomic.Uint64 // CurrentByteOffset of FilePositionInformation (MS-FSA 2.1.5.15.10)
+	position atomic.Uint64 // CurrentByteOffset of FilePositionInformation: as set (MS-FSA 2.1.5.15.10), or where the last READ or WRITE ended
 	// writeThrough: FileModeInformation has asked for it.
 	writeThrough atomic.Bool
 	eaIndex      atomic.Uint32 // where the next QUERY_INFO of FileFullEaInformation goes on
