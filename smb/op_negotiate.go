@@ -15,7 +15,7 @@ import (
 // Sizes that the server negotiates, bytes.
 const (
 	smallIO     = 64 << 10 // of 2.0.2
-	maxTransact = 1 << 20
+	maxTransact = 8 << 20
 	// messageSlack is what a message has beside its data, at most.
 	messageSlack = 1 << 10
 	saltLen      = 32

@@ -11,6 +11,9 @@ import (
 // listSlack is the room, bytes, for the entry that does not fit any more.
 const listSlack = 1024
 
+// maxListing is the most, bytes, that a response lists: a client that gives more room asks again.
+const maxListing = 1 << 20
+
 // opQueryDirectory handles QUERY_DIRECTORY (MS-SMB2 3.3.5.18).
 func opQueryDirectory(ctx context.Context, r *request) wire.Status {
 	q, err := wire.ParseQueryDirectoryRequest(r.msg)
@@ -37,13 +40,14 @@ func opQueryDirectory(ctx context.Context, r *request) wire.Status {
 	if err != nil || strings.ContainsAny(pattern, "\\/\x00") {
 		return wire.StatusObjectNameInvalid
 	}
-	if r.room(wire.OutputResponseLen+int(q.OutputLength)+listSlack) != nil {
+	room := min(int(q.OutputLength), maxListing)
+	if r.room(wire.OutputResponseLen+room+listSlack) != nil {
 		return statusDrop
 	}
 	r.out = wire.AppendOutputResponse(r.out, 0, 0)
 	w := searcher{
 		ctx: ctx, c: r.cred(), o: o, s: &o.search, view: o.tree.share.view(), class: q.Class, posix: posix,
-		list: wire.NewList(r.out, int(q.OutputLength)), max: math.MaxInt,
+		list: wire.NewList(r.out, room), max: math.MaxInt,
 	}
 	if q.Flags&wire.QueryDirectoryReturnSingleEntry != 0 {
 		w.max = 1
