@@ -13,7 +13,7 @@ var fileQueries = map[wire.InfoClass]infoRow{
 	wire.FileBasicInformation:          {wire.FileReadAttributes, with(queryBasic)},
 	wire.FileStandardInformation:       {0, with(queryStandard)},
 	wire.FileInternalInformation:       {0, with(queryInternal)},
-	wire.FileEaInformation:             {wire.FileReadEA, queryEASize},
+	wire.FileEaInformation:             {0, queryEASize},
 	wire.FileAccessInformation:         {0, queryAccess},
 	wire.FileNameInformation:           {0, queryName},
 	wire.FilePositionInformation:       {0, queryPosition},
@@ -21,7 +21,7 @@ var fileQueries = map[wire.InfoClass]infoRow{
 	wire.FileModeInformation:           {0, queryMode},
 	wire.FileAlignmentInformation:      {0, queryAlignment},
 	wire.FileAllInformation:            {wire.FileReadAttributes, with(queryAll)},
-	wire.FileAlternateNameInformation:  {wire.FileReadAttributes, queryAlternateName},
+	wire.FileAlternateNameInformation:  {0, queryAlternateName},
 	wire.FileStreamInformation:         {0, with(queryStreams)},
 	wire.FileCompressionInformation:    {0, with(queryCompression)},
 	wire.FileNetworkOpenInformation:    {wire.FileReadAttributes, with(queryNetworkOpen)},
@@ -93,8 +93,31 @@ func queryNormalizedName(iq *infoQuery) wire.Status {
 	return wire.StatusSuccess
 }
 
-// queryAlternateName says that there are no names of 8.3 characters.
-func queryAlternateName(*infoQuery) wire.Status { return wire.StatusObjectNameNotFound }
+// queryAlternateName tells the file's name of 8.3 characters: its own, where that is one. Others are not made up.
+func queryAlternateName(iq *infoQuery) wire.Status {
+	path := shownPath(iq.o.path())
+	name := path[strings.LastIndexByte(path, '\\')+1:]
+	short := strings.ToUpper(name)
+	if !isShortName(short) || short != name && iq.o.tree.share.CaseSensitive {
+		return wire.StatusObjectNameNotFound
+	}
+	iq.out = wire.AppendNameInfo(iq.out, short)
+	return wire.StatusSuccess
+}
+
+// isShortName tells whether an upper-case name has the form of 8.3 characters (MS-FSCC 2.1.5.2.1).
+func isShortName(name string) bool {
+	base, ext, dot := strings.Cut(name, ".")
+	if len(base) < 1 || len(base) > 8 || dot && len(ext) < 1 || len(ext) > 3 {
+		return false
+	}
+	for _, c := range base + ext {
+		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'()-@^_`{}~", c) {
+			return false
+		}
+	}
+	return true
+}
 
 func queryPosition(iq *infoQuery) wire.Status {
 	iq.out = wire.AppendInfo64(iq.out, iq.o.position.Load())

@@ -11,6 +11,7 @@ var filesystemQueries = map[wire.InfoClass]infoRow{
 	wire.FileFsSizeInformation:       {0, queryFsSize},
 	wire.FileFsDeviceInformation:     {0, queryFsDevice},
 	wire.FileFsAttributeInformation:  {0, queryFsAttributes},
+	wire.FileFsControlInformation:    {0, queryFsControl},
 	wire.FileFsFullSizeInformation:   {0, queryFsFullSize},
 	wire.FileFsObjectIDInformation:   {0, queryFsObjectID},
 	wire.FileFsSectorSizeInformation: {0, queryFsSectors},
@@ -93,6 +94,12 @@ func queryFsAttributes(iq *infoQuery) wire.Status {
 		a |= wire.FileReadOnlyVolume
 	}
 	return iq.say(&wire.FsAttributeInfo{Attributes: a, MaxNameLength: uint32(min(caps.MaxName, 255)), Name: "NTFS"})
+}
+
+// queryFsControl says that quotas are neither tracked nor enforced: no flags, no threshold and no limit (MS-FSCC 2.5.2).
+func queryFsControl(iq *infoQuery) wire.Status {
+	const none = ^uint64(0)
+	return iq.say(&wire.FsControlInfo{DefaultQuotaThreshold: none, DefaultQuotaLimit: none})
 }
 
 func queryFsObjectID(iq *infoQuery) wire.Status {
