@@ -21,6 +21,10 @@ const (
 	signatureOffset = 48
 )
 
+// spareCredits are given beyond what is asked for while a session is set up: go-smb2
+// does not count what that costs it, and would use more than it has.
+const spareCredits = 3
+
 // inlineDecrypt is the largest message, bytes, that is decrypted on the transport's goroutine.
 const inlineDecrypt = 64 << 10
 
@@ -195,7 +199,11 @@ func (c *Conn) grant(r *request) int {
 	if !c.authenticated {
 		limit = min(limit, earlyCredits)
 	}
-	return c.window.grant(int(r.hdr.Credits), limit)
+	asked := int(r.hdr.Credits)
+	if r.hdr.Command <= wire.CmdSessionSetup && asked > 0 {
+		asked += spareCredits
+	}
+	return c.window.grant(asked, limit)
 }
 
 // send hands a message to the transport.
