@@ -225,3 +225,25 @@ func TestMoved(t *testing.T) {
 		t.Error("not the renamed file has been deleted")
 	}
 }
+
+// Nothing is moved into a directory that is open for deletion.
+func TestRenameIntoDying(t *testing.T) {
+	e := newFileEnv(t, nil)
+	e.touch("dir", "file")
+	c := e.files(wire.Dialect311)
+	dir := c.must(want("dir", wire.FileOpen))
+	file := c.must(want(`dir\file`, wire.FileOpen))
+	rename := func(st wire.Status) {
+		t.Helper()
+		info := wire.RenameInfo{Name: `dir\other`}
+		q := wire.SetInfoRequest{Type: wire.InfoFile, Class: wire.FileRenameInformation, FileID: file.FileID, Input: info.Append(wire.FileRenameInformation, nil)}
+		c.Call(wire.CmdSetInfo, q.Append, st)
+	}
+	rename(wire.StatusSharingViolation)
+	c.closeFile(dir.FileID)
+	rename(wire.StatusSuccess)
+	if !e.exists("dir", "other") {
+		t.Error("not renamed")
+	}
+	c.W.Close()
+}

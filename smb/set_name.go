@@ -94,6 +94,14 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 	if r.conn.srv.links.dying(sh.key(t.obj.Dir)) {
 		return wire.StatusDeletePending
 	}
+	if t.from != nil {
+		// Nothing is moved into a directory that somebody may delete or rename, or keeps others from that, as Windows has it.
+		c, err := r.conn.srv.cfg.Locks.Open(sh.key(t.obj.Dir), lock.Delete, lock.Delete)
+		if err != nil {
+			return wire.StatusSharingViolation
+		}
+		c.Close()
+	}
 	if t.obj.Node == nil {
 		return wire.StatusSuccess
 	}
