@@ -62,6 +62,7 @@ func (ch *chain) Run() {
 			ch.end()
 			return
 		}
+		ch.findOpens()
 	}
 	if ch.smb1 {
 		ch.multiProtocol()

@@ -44,6 +44,7 @@ func (c *Conn) Message(buf *slab.Buf) {
 		ch.end()
 		return
 	}
+	ch.findOpens()
 	c.srv.workers.Submit(ch)
 }
 
@@ -154,7 +155,7 @@ func (c *Conn) begin(r *request, inMessage int) error {
 	if !c.window.take(h.MessageID, charge) {
 		return fmt.Errorf("%w: %d for %v", errSequence, h.MessageID, h.Command)
 	}
-	r.conn = c
+	r.conn, r.channel = c, c.channels[h.SessionID]
 	r.prev, r.next = c.last, nil
 	if c.last != nil {
 		c.last.next = r

@@ -24,6 +24,7 @@ type request struct {
 	session *Session
 	channel *channel
 	tree    *Tree
+	early   *Open // found as the message arrived
 	open    *Open // found by file, or made by CREATE; given back with the response
 
 	// The response: see reply.go.
@@ -80,7 +81,7 @@ func (r *request) file(id wire.FileID) (*Open, wire.Status) {
 		}
 		id = r.chain.fileID
 	}
-	o := r.session.open(id)
+	o := r.opened(id)
 	if o == nil || o.tree != r.tree {
 		if o != nil {
 			o.release()
@@ -176,8 +177,10 @@ func (r *request) Completed(err error) {
 
 // reset gives back what the request holds and makes it ready for its next use.
 func (r *request) reset() {
-	if r.open != nil {
-		r.open.release()
+	for _, o := range []*Open{r.open, r.early} {
+		if o != nil {
+			o.release()
+		}
 	}
 	for _, b := range []*slab.Buf{r.rsp, r.data, r.place.Buf} {
 		if b != nil {
