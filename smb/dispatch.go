@@ -121,8 +121,14 @@ func (r *request) relatedToNothing() wire.Status {
 	return wire.StatusInvalidParameter
 }
 
-// withoutSession says what becomes of a request that names no session.
+// withoutSession says what becomes of a request that names no session of this
+// connection. The key of one that is on others signs the refusal.
 func (r *request) withoutSession(row *command) wire.Status {
+	if r.hdr.Flags&wire.FlagSigned != 0 && (row.session || row.tree) {
+		if s := r.conn.srv.session(r.hdr.SessionID); s != nil && r.verify(s.signer) {
+			r.signer, r.sign = s.signer, true
+		}
+	}
 	switch {
 	case row.session || row.tree, r.chain.sealed != nil:
 		return wire.StatusUserSessionDeleted

@@ -25,7 +25,7 @@ func (r *request) establish(ctx context.Context, u *setup, q *wire.SessionSetupR
 	c, srv := r.conn, r.conn.srv
 	n := c.neg.Load()
 	s := &Session{
-		id: u.id, srv: srv, user: u.identity, dialect: n.dialect, client: n.clientGUID, cipher: n.cipher, since: time.Now(),
+		id: u.id, srv: srv, user: u.identity, dialect: n.dialect, client: n.clientGUID, cipher: n.cipher, signing: n.signing, since: time.Now(),
 		channels: map[*Conn]*channel{}, trees: map[uint32]*Tree{}, opens: map[uint64]*Open{},
 	}
 	ch := &channel{session: s, conn: c}

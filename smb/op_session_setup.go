@@ -127,25 +127,31 @@ func (c *Conn) forget(u *setup) {
 	}
 }
 
-// bindable is the session that a further channel is asked for, if that may be (MS-SMB2 3.3.5.5, 3.3.5.2.4).
+// bindable is the session that a further channel is asked for, if that may be (MS-SMB2 3.3.5.5, 3.3.5.2.4). Its key signs the refusal, too.
 func (r *request) bindable(id uint64) (*Session, wire.Status) {
 	n := r.conn.neg.Load()
 	s := r.conn.srv.session(id)
+	signed := r.hdr.Flags&wire.FlagSigned != 0
+	authentic := s != nil && signed && r.verify(s.signer)
+	if authentic {
+		r.signer, r.sign = s.signer, true
+	}
 	switch {
 	case n.dialect < wire.Dialect300 || n.serverCaps&wire.CapMultiChannel == 0:
 		return nil, wire.StatusRequestNotAccepted
 	case s == nil:
 		return nil, wire.StatusUserSessionDeleted
-	case s.user.Guest || s.user.Anonymous:
-		return nil, wire.StatusNotSupported
 	case r.session != nil:
 		return nil, wire.StatusRequestNotAccepted // it is on this connection
-	case n.dialect != s.dialect || n.clientGUID != s.client || n.cipher != s.cipher || r.hdr.Flags&wire.FlagSigned == 0:
+	case n.dialect != s.dialect || n.cipher != s.cipher || !signed:
 		return nil, wire.StatusInvalidParameter
-	case !r.verify(s.signer):
+	case s.user.Guest || s.user.Anonymous, s.signing != crypt.AESGMAC && n.signing == crypt.AESGMAC:
+		return nil, wire.StatusNotSupported
+	case s.signing == crypt.AESGMAC && n.signing != crypt.AESGMAC:
+		return nil, wire.StatusRequestOutOfSequence
+	case !authentic:
 		return nil, wire.StatusAccessDenied
 	}
-	r.signer, r.sign = s.signer, true
 	return s, wire.StatusSuccess
 }
 
@@ -182,6 +188,9 @@ func (u *setup) guest(s *Server, err error) bool {
 func (r *request) loginFailed(u *setup, err error) wire.Status {
 	c := r.conn
 	c.forget(u)
+	if u.session != nil && !u.binding {
+		u.session.end(c.srv.ctx) // it has not been renewed (MS-SMB2 3.3.5.5.3)
+	}
 	name := ""
 	if u.identity != nil {
 		name = u.identity.Name

@@ -28,11 +28,12 @@ type Session struct {
 	dialect wire.Dialect
 	client  wire.GUID
 	cipher  crypt.Cipher
-	signed  bool          // requests must be signed, or encrypted
-	encrypt bool          // requests must be encrypted
-	signer  *crypt.Signer // of its first channel; nil where there is no key
-	sealOut *crypt.Sealer // of responses; nil where there is no encryption
-	sealIn  *crypt.Sealer // of requests
+	signing crypt.Algorithm // of its first channel
+	signed  bool            // requests must be signed, or encrypted
+	encrypt bool            // requests must be encrypted
+	signer  *crypt.Signer   // of its first channel; nil where there is no key
+	sealOut *crypt.Sealer   // of responses; nil where there is no encryption
+	sealIn  *crypt.Sealer   // of requests
 	since   time.Time
 
 	mu       sync.Mutex

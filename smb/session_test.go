@@ -109,6 +109,11 @@ func TestReauthentication(t *testing.T) {
 		t.Error("another user has taken the session over")
 	}
 	c.Call(wire.CmdEcho, smbtest.Empty, wire.StatusSuccess)
+	c.NoVerify = true
+	if st, _ := c.LoginAgain("ann", "wrong"); st != wire.StatusLogonFailure {
+		t.Error(st)
+	}
+	c.Call(wire.CmdEcho, smbtest.Empty, wire.StatusUserSessionDeleted)
 }
 
 func TestPreviousSession(t *testing.T) {
@@ -165,7 +170,8 @@ func TestBindingRefused(t *testing.T) {
 	}
 	bind(wire.Dialect210, nil, "ann", "secret", wire.StatusRequestNotAccepted)
 	bind(wire.Dialect302, nil, "ann", "secret", wire.StatusInvalidParameter)
-	bind(wire.Dialect311, func(c *smbtest.Client) { c.GUID[5]++ }, "ann", "secret", wire.StatusInvalidParameter)
+	bind(wire.Dialect311, func(c *smbtest.Client) { c.Ciphers = []crypt.Cipher{crypt.CCM128} }, "ann", "secret", wire.StatusInvalidParameter)
+	bind(wire.Dialect311, func(c *smbtest.Client) { c.SignAlgs = []crypt.Algorithm{crypt.AESGMAC} }, "ann", "secret", wire.StatusNotSupported)
 	bind(wire.Dialect311, nil, "bob", "hidden", wire.StatusAccessDenied)
 	bind(wire.Dialect311, nil, "ann", "wrong", wire.StatusLogonFailure)
 	// Signed with another key.

@@ -61,6 +61,7 @@ const (
 	StatusNetworkAccessDenied    Status = 0xC00000CA
 	StatusBadNetworkName         Status = 0xC00000CC
 	StatusRequestNotAccepted     Status = 0xC00000D0
+	StatusRequestOutOfSequence   Status = 0xC000042A
 	StatusNotSameDevice          Status = 0xC00000D4
 	StatusInternalError          Status = 0xC00000E5
 	StatusUnexpectedIOError      Status = 0xC00000E9
