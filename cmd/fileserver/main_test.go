@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -59,8 +60,8 @@ func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(syscall.Kill(pid, signals[args[0]]))
 }
 
-// hold connects to the address that a regular expression finds in a file, and sends a
-// request that does not end: hold FILE REGEXP.
+// hold connects to the metrics' address, which a regular expression finds in a file,
+// and sends a request that does not end: hold FILE REGEXP.
 func hold(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: hold FILE REGEXP")
@@ -74,4 +75,8 @@ func hold(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { c.Close() })
 	_, err = c.Write([]byte("GET /healthz HTTP/1.1\r\n"))
 	ts.Check(err)
+	// Connections are accepted in order: when this one is answered, the other is the server's.
+	resp, err := http.Get("http://" + addr[1] + "/healthz")
+	ts.Check(err)
+	ts.Check(resp.Body.Close())
 }
