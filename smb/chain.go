@@ -237,6 +237,9 @@ func (ch *chain) unseal() error {
 	if err != nil {
 		return err
 	}
+	if s := ch.sealed; !s.encrypt && !s.sealed.Load() && !s.sealed.Swap(true) {
+		ch.conn.log.Info("smb: session: the client encrypts", "user", s.user.Name, "cipher", s.cipher, "rdma", rdmaOf(ch.conn, true, false))
+	}
 	return ch.parse(plain)
 }
 

@@ -51,7 +51,7 @@ func (r *request) establish(ctx context.Context, u *setup, q *wire.SessionSetupR
 		return 0, st
 	}
 	c.log.Info("smb: session", "user", s.user.Name, "uid", s.user.Cred.UID, "dialect", n.dialect, "signing", r.signingOf(s, n),
-		"encryption", encryptionOf(s), "rdma", r.rdmaOf(s))
+		"encryption", encryptionOf(s), "rdma", rdmaOf(c, s.encrypt, s.signed))
 	r.signer, r.sign = ch.signer, ch.signer != nil
 	return sessionFlags(s), wire.StatusSuccess
 }
@@ -170,13 +170,13 @@ func encryptionOf(s *Session) string {
 	return "none"
 }
 
-func (r *request) rdmaOf(s *Session) string {
+func rdmaOf(c *Conn, encrypted, signed bool) string {
 	switch {
-	case r.conn.placer == nil:
+	case c.placer == nil:
 		return "no"
-	case s.encrypt:
+	case encrypted:
 		return "no: what is encrypted goes inline"
-	case s.signed:
+	case signed:
 		return "signed clients send data inline"
 	}
 	return "yes"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fileserver/internal/slab"
@@ -35,6 +36,7 @@ type Session struct {
 	sealOut *crypt.Sealer   // of responses; nil where there is no encryption
 	sealIn  *crypt.Sealer   // of requests
 	since   time.Time
+	sealed  atomic.Bool // the client has encrypted a request without having to
 
 	mu       sync.Mutex
 	channels map[*Conn]*channel
