@@ -262,9 +262,18 @@ func TestPlaceReadInvalidate(t *testing.T) {
 		if n := server.Stats().Invalidates; n != 5 {
 			t.Errorf("%d invalidations", n)
 		}
+		totals := e.srv.Totals()
+		if totals.Invalidates != 5 || totals.WriteBytes != 5*40_000 || totals.ReadBytes != 5*40_000 {
+			t.Errorf("%+v", totals)
+		}
 		c.Disconnect(nil, true)
 		if err := <-h.closed; err != nil {
 			t.Error(err)
+		}
+		synctest.Wait()
+		totals.SendBytes = int64(5*3000*2 + 30*24 + 32) // SENDs count when they have completed
+		if ended := e.srv.Totals(); ended != totals {
+			t.Errorf("%+v of connections that have ended, %+v before", ended, totals)
 		}
 		buf.Release()
 		src.Release()

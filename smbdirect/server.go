@@ -44,6 +44,7 @@ type Server struct {
 	opening int
 	closing bool
 	empty   chan struct{} // closed when closing and no connection is left
+	past    Totals        // of connections that have ended
 }
 
 // serverConn keeps the server's books of a connection, between it and the protocol's handler.
@@ -159,8 +160,10 @@ func (sc *serverConn) closed(err error) {
 		reason, log = err.Error(), s.cfg.Logger.Warn
 	}
 	log("smbdirect: connection closed", "remote", sc.c.info.RemoteAddr, "negotiated", sc.handler != nil, "reason", reason)
+	st := sc.c.Stats()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.past.add(&st)
 	if sc.handler == nil {
 		s.opening--
 	}

@@ -35,3 +35,41 @@ func (c *Conn) Stats() Stats {
 	s.MaxSend, s.MaxReceive = c.m.maxSend, c.m.maxRecv
 	return s
 }
+
+// Totals are figures of all connections that a server has, or has had, with clients that have negotiated or not.
+type Totals struct {
+	MessagesIn, MessagesOut int64
+	Fragments               int64 // SENDs with data
+	Empty                   int64 // SENDs for the sake of a grant or a keep-alive
+	Invalidates             int64 // SENDs with invalidate
+	SendBytes, RecvBytes    int64 // inline
+	WriteBytes, ReadBytes   int64 // by RDMA WRITE and READ, bytes
+}
+
+func (t *Totals) add(s *Stats) {
+	t.MessagesIn += s.MessagesIn
+	t.MessagesOut += s.MessagesOut
+	t.Fragments += s.Fragments
+	t.Empty += s.Empty
+	t.Invalidates += s.Invalidates
+	t.SendBytes += s.SendBytes
+	t.RecvBytes += s.RecvBytes
+	t.WriteBytes += s.WriteBytes
+	t.ReadBytes += s.ReadBytes
+}
+
+// Totals returns the figures of the moment.
+func (s *Server) Totals() Totals {
+	s.mu.Lock()
+	t := s.past
+	conns := make([]*Conn, 0, len(s.conns))
+	for sc := range s.conns {
+		conns = append(conns, sc.c)
+	}
+	s.mu.Unlock()
+	for _, c := range conns {
+		st := c.Stats()
+		t.add(&st)
+	}
+	return t
+}

@@ -60,6 +60,24 @@ func newSMBObserver(s *Server) *smbObserver {
 				emit(float64(ours), "ours")
 				emit(float64(theirs), "peers")
 			}},
+		metrics.Metric{Kind: metrics.Counter, Name: "smbdirect_bytes_total", Labels: []string{"path", "direction"},
+			Help: "Bytes of SMB Direct by the path they took (rdma: placed directly; inline: in messages) and the direction seen from the server.",
+			Read: func(emit func(float64, ...string)) {
+				if o.direct != nil {
+					t := o.direct.Totals()
+					emit(float64(t.ReadBytes), "rdma", "in")
+					emit(float64(t.WriteBytes), "rdma", "out")
+					emit(float64(t.RecvBytes), "inline", "in")
+					emit(float64(t.SendBytes), "inline", "out")
+				}
+			}},
+		metrics.Metric{Kind: metrics.Counter, Name: "smbdirect_invalidates_total",
+			Help: "SMB Direct messages that invalidated the client's token.",
+			Read: func(emit func(float64, ...string)) {
+				if o.direct != nil {
+					emit(float64(o.direct.Totals().Invalidates))
+				}
+			}},
 	)
 	return o
 }
