@@ -19,6 +19,7 @@ type Mount struct {
 	Server  string   // address
 	Port    string   // of TCP
 	Proto   string   // rdma or tcp
+	Vers    string   // of SMB
 	User    string   // the password is Password
 	Options []string // of mount.cifs, besides those that follow from the above
 	Expect  []string // options that /proc/mounts has to show
@@ -28,8 +29,8 @@ type Mount struct {
 
 // Env returns the environment of a workload.
 func (m Mount) Env() []string {
-	options := append([]string{"username=" + m.User, "hard", "mfsymlinks", "iocharset=utf8"}, m.Options...)
-	expect := append([]string{"hard", "mfsymlinks", "iocharset=utf8"}, m.Expect...)
+	options := append([]string{"username=" + m.User, "vers=" + m.Vers, "hard", "mfsymlinks", "iocharset=utf8"}, m.Options...)
+	expect := append([]string{"vers=" + m.Vers, "hard", "mfsymlinks", "iocharset=utf8"}, m.Expect...)
 	if m.Proto == "rdma" {
 		options, expect = append(options, "rdma"), append(expect, "rdma")
 	} else {

@@ -47,8 +47,7 @@ func newRig(ctx context.Context, t *testing.T, options ...string) *rig {
 		t.Fatal(err)
 	}
 	r.mount = Mount{
-		Server: r.Host.Addr(), Port: "445", Proto: workload.Proto(), User: User, Work: filepath.Join(bin, "work"),
-		Options: []string{"vers=3.1.1"}, Expect: []string{"vers=3.1.1"},
+		Server: r.Host.Addr(), Port: "445", Proto: workload.Proto(), Vers: "3.1.1", User: User, Work: filepath.Join(bin, "work"),
 	}
 	if os.Geteuid() != 0 {
 		r.mount.Port = "1445" // an ordinary user may take this one
