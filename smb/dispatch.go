@@ -124,7 +124,7 @@ func (r *request) relatedToNothing() wire.Status {
 // withoutSession says what becomes of a request that names no session of this
 // connection. The key of one that is on others signs the refusal.
 func (r *request) withoutSession(row *command) wire.Status {
-	if r.hdr.Flags&wire.FlagSigned != 0 && (row.session || row.tree) {
+	if r.hdr.Flags&wire.FlagSigned != 0 {
 		if s := r.conn.srv.session(r.hdr.SessionID); s != nil && r.verify(s.signer) {
 			r.signer, r.sign = s.signer, true
 		}
@@ -148,7 +148,7 @@ func (r *request) authentic() wire.Status {
 		return wire.StatusAccessDenied
 	}
 	if r.hdr.Flags&wire.FlagSigned == 0 {
-		if s.signed && r.hdr.Command != wire.CmdSessionSetup {
+		if s.signed {
 			return wire.StatusAccessDenied
 		}
 		return wire.StatusSuccess

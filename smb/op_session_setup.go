@@ -137,6 +137,10 @@ func (r *request) bindable(id uint64) (*Session, wire.Status) {
 		r.signer, r.sign = s.signer, true
 	}
 	switch {
+	case s != nil && s.signing != crypt.AESGMAC && n.signing == crypt.AESGMAC:
+		return nil, wire.StatusNotSupported
+	case s != nil && s.signing == crypt.AESGMAC && n.signing != crypt.AESGMAC:
+		return nil, wire.StatusRequestOutOfSequence
 	case n.dialect < wire.Dialect300 || n.serverCaps&wire.CapMultiChannel == 0:
 		return nil, wire.StatusRequestNotAccepted
 	case s == nil:
@@ -145,10 +149,8 @@ func (r *request) bindable(id uint64) (*Session, wire.Status) {
 		return nil, wire.StatusRequestNotAccepted // it is on this connection
 	case n.dialect != s.dialect || n.cipher != s.cipher || !signed:
 		return nil, wire.StatusInvalidParameter
-	case s.user.Guest || s.user.Anonymous, s.signing != crypt.AESGMAC && n.signing == crypt.AESGMAC:
+	case s.user.Guest || s.user.Anonymous:
 		return nil, wire.StatusNotSupported
-	case s.signing == crypt.AESGMAC && n.signing != crypt.AESGMAC:
-		return nil, wire.StatusRequestOutOfSequence
 	case !authentic:
 		return nil, wire.StatusAccessDenied
 	}
