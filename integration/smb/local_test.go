@@ -1,0 +1,127 @@
+package smb
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// local is a server on this machine's loopback, for clients that are programs: no guest is needed.
+type local struct {
+	Port string // of TCP, on 127.0.0.1
+	Dir  string // what the share "data" is; it is the user's own
+}
+
+// newLocal starts a server for one test, with the user User.
+func newLocal(ctx context.Context, t *testing.T) *local {
+	t.Helper()
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, state := filepath.Join(bin, "fileserver"), t.TempDir()
+	l := &local{Port: freePort(t), Dir: t.TempDir()}
+	uid, gid := os.Getuid(), os.Getgid()
+	if uid == 0 {
+		// Root may do everything, and so would not find out who may not.
+		uid, gid = 1000, 1000
+		if err := os.Chown(l.Dir, uid, gid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add := exec.CommandContext(ctx, server, "user", "add", "--state-dir", state, "--uid", strconv.Itoa(uid), "--gid", strconv.Itoa(gid), User)
+	add.Stdin = strings.NewReader(Password + "\n")
+	if out, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("user add: %v\n%s", err, out)
+	}
+	file := filepath.Join(state, "fileserver.yaml")
+	text := fmt.Sprintf("state_dir: %s\nshares: {data: {path: %s}}\nnfs: {enabled: false}\nsmb: {enabled: true, port: %s, rdma_port: %s}\n",
+		state, l.Dir, l.Port, freePort(t))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out output
+	cmd := exec.Command(server, "serve", "--config", file)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		stopLocal(t, cmd.Process, ended)
+		if s := out.String(); t.Failed() || strings.Contains(s, "panic:") || strings.Contains(s, "DATA RACE") {
+			t.Errorf("the server said:\n%s", s)
+		}
+	})
+	for {
+		c, err := net.Dial("tcp", "127.0.0.1:"+l.Port)
+		if err == nil {
+			c.Close()
+			return l
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("the server ended: %v", err)
+		case <-ctx.Done():
+			t.Fatalf("the server does not listen: %v", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// stopLocal ends the server as an administrator would.
+func stopLocal(t *testing.T, p *os.Process, ended chan error) {
+	_ = p.Signal(syscall.SIGTERM) // it may have ended: Wait tells
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("the server's end: %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the server does not end")
+		_ = p.Kill()
+		<-ended
+	}
+}
+
+// freePort is a port of 127.0.0.1 that nobody listened on just now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+// output is what a program writes while it runs.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}

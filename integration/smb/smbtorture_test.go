@@ -1,0 +1,98 @@
+package smb
+
+import (
+	"encoding/csv"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fileserver/integration/workload"
+)
+
+// tortureSuites are the suites of Samba's smbtorture that are run, each below smb2.
+var tortureSuites = []string{
+	"connect", "read", "rw", "compound", "compound_find", "credits", "dir", "mkdir", "maxfid", "tcon", "session-id", "getinfo",
+}
+
+// tortureFile lists what each test does: green, xfail (it fails, for the reason given), or skip (it finds that it has nothing to do).
+const tortureFile = "testdata/smbtorture.csv"
+
+// tortureResult matches the line of a test's end; a reason follows what did not succeed.
+var tortureResult = regexp.MustCompile(`(?m)^(success|failure|error|skip): (\S+)(?: \[\n(.*))?`)
+
+// TestSmbtorture runs Samba's own tests, over TCP, and compares with tortureFile, both ways: whoever fixes what fails moves the line.
+func TestSmbtorture(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short leaves the tests with real clients out")
+	}
+	torture, err := exec.LookPath("smbtorture")
+	if err != nil {
+		t.Fatalf("%v: it is in Debian's package samba-testsuite; `make packages` installs it", err)
+	}
+	want := tortureTable(t)
+	ctx := workload.Within(t, 5*time.Minute)
+	l := newLocal(ctx, t)
+	for _, suite := range tortureSuites {
+		t.Run(suite, func(t *testing.T) {
+			cmd := exec.CommandContext(ctx, torture, "--configfile=/dev/null", "-p", l.Port, "-U", User+"%"+Password, "//127.0.0.1/data", "smb2."+suite)
+			cmd.Dir = t.TempDir()
+			cmd.WaitDelay = time.Second
+			out, err := cmd.CombinedOutput() // its status tells only that something has failed
+			seen := 0
+			for _, m := range tortureResult.FindAllStringSubmatch(string(out), -1) {
+				name, got := suite+"."+m[2], map[string]string{"success": "green", "failure": "xfail", "error": "xfail", "skip": "skip"}[m[1]]
+				seen++
+				switch w, ok := want[name]; {
+				case !ok:
+					t.Errorf("%s is %s, and not in %s: %s", name, got, tortureFile, m[3])
+				case w != got:
+					t.Errorf("%s is %s, but %s in %s: %s", name, got, w, tortureFile, m[3])
+				}
+				delete(want, name)
+			}
+			if seen == 0 {
+				t.Errorf("no test ran: %v", err)
+			}
+			for name := range want {
+				if strings.HasPrefix(name, suite+".") {
+					t.Errorf("%s has not ended: %v", name, err)
+				}
+			}
+			if t.Failed() {
+				t.Logf("smbtorture:\n%s", out)
+			}
+		})
+	}
+}
+
+// tortureTable reads tortureFile: the state by suite.test.
+func tortureTable(t *testing.T) map[string]string {
+	t.Helper()
+	f, err := os.Open(tortureFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.FieldsPerRecord = 3
+	rows, err := r.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := map[string]string{}
+	for _, row := range rows {
+		name, state, reason := row[0], row[1], row[2]
+		suite, _, _ := strings.Cut(name, ".")
+		_, twice := table[name]
+		switch {
+		case twice, !slices.Contains(tortureSuites, suite), !slices.Contains([]string{"green", "xfail", "skip"}, state), (state == "green") != (reason == ""):
+			t.Errorf("%s: %q is malformed, there twice, or of no suite; all but green tests have a reason", tortureFile, row)
+		}
+		table[name] = state
+	}
+	return table
+}
