@@ -109,6 +109,9 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 		t.self(&p)
 		return wire.StatusSuccess
 	}
+	if t.from == nil && t.replace && t.obj.Node.Handle() == o.node.Handle() {
+		return wire.StatusSuccess // a link of this name is there
+	}
 	return t.mayReplace(ctx, r, o, i.Flags&wire.RenameIgnoreReadonlyAttribute != 0)
 }
 
