@@ -1,0 +1,165 @@
+package server
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	smb2 "github.com/hirochachacha/go-smb2"
+
+	"fileserver/config"
+	"fileserver/internal/users"
+	"fileserver/smb"
+	"fileserver/smb/ntlm"
+)
+
+const smbYAML = "shares: {data: {path: data}, secret: {path: data, smb: {encrypt: true}}, hidden: {path: data, smb: {enabled: false}}}\n" +
+	"nfs: {port: 0, rdma_port: 0}\nsmb: {port: 0, rdma_port: 0}\n"
+
+// addUser makes a user who is the user of this process.
+func addUser(t *testing.T, cfg *config.Config) {
+	t.Helper()
+	u := users.User{Name: "ann", NTHash: ntlm.NTHash("secret"), UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+	if err := users.Open(cfg.StateDir).Add(u); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func login(t *testing.T, addr, password string) (*smb2.Session, error) {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	d := smb2.Dialer{Initiator: &smb2.NTLMInitiator{User: "ann", Password: password}}
+	return d.Dial(nc)
+}
+
+func TestSMB(t *testing.T) {
+	cfg := configure(t, smbYAML)
+	addUser(t, cfg)
+	s, out := start(t, cfg)
+	addr := out.addrOf(t, "smb", "tcp")
+	session, err := login(t, addr, "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	share, err := session.Mount("data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := share.WriteFile("file", []byte("hello"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(cfg.Shares[0].Path, "file")); err != nil || string(b) != "hello" {
+		t.Errorf("%q %v", b, err)
+	}
+	if _, err := session.Mount("hidden"); err == nil {
+		t.Error("a share that SMB does not have was mounted")
+	}
+	if _, err := login(t, addr, "wrong"); err == nil {
+		t.Error("logged in with a wrong password")
+	}
+	// A user added while the server runs.
+	if err := users.Open(cfg.StateDir).Update("ann", func(u *users.User) { u.NTHash = ntlm.NTHash("other") }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := login(t, addr, "other"); err != nil {
+		t.Errorf("after a change of the password: %v", err)
+	}
+	for _, want := range []string{"protocol=smb", `msg="smb: session"`, `msg="smb: login failed"`, "service=smb transport=iwarp"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the log has no %s", want)
+		}
+	}
+	// A share that is the same after a reload stays mounted.
+	s.Reload(cfg)
+	if _, err := share.Stat("file"); err != nil {
+		t.Errorf("after a reload: %v", err)
+	}
+	without := *cfg
+	without.Shares = slices.DeleteFunc(slices.Clone(cfg.Shares), func(s config.Share) bool { return s.Name == "data" })
+	s.Reload(&without)
+	if _, err := share.Stat("file"); err == nil {
+		t.Error("a share that is gone is served")
+	}
+}
+
+// Without users SMB is off, unless it is asked for; a port that cannot be had stops nothing else.
+func TestSMBAuto(t *testing.T) {
+	_, out := start(t, configure(t, smbYAML))
+	if !strings.Contains(out.String(), "smb is not served: there are no users") || strings.Contains(out.String(), "service=smb") {
+		t.Error("SMB is served without users")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	_, out = start(t, configure(t, strings.Replace(smbYAML, "smb: {port: 0", "smb: {enabled: true, port: "+port, 1)))
+	for _, want := range []string{"smb over tcp", "another program listens there", "service=smb transport=iwarp", "service=nfs transport=tcp"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the log has no %q", want)
+		}
+	}
+}
+
+func TestSMBAlone(t *testing.T) {
+	_, out := start(t, configure(t, "shares: {data: {path: data}}\nnfs: {enabled: false}\niwarp: {enabled: false}\nsmb: {enabled: true, port: 0}\n"))
+	if s := out.String(); strings.Contains(s, "service=nfs") || strings.Contains(s, "iwarp") || !strings.Contains(s, "service=smb transport=tcp") {
+		t.Error("what is served is not what was configured")
+	}
+}
+
+func TestInterfaces(t *testing.T) {
+	loopback := netip.MustParseAddr("127.0.0.1")
+	cfg := &config.Config{Listen: []netip.Addr{loopback}}
+	served := new(rdmaAddrs)
+	list := interfaces(cfg, served)
+	if len(list) != 1 || list[0].Addr != loopback || list[0].RDMA || list[0].Speed == 0 || list[0].Index == 0 {
+		t.Fatalf("%+v", list)
+	}
+	served.add(netip.MustParseAddrPort("127.0.0.1:5445"))
+	if list = interfaces(cfg, served); !list[0].RDMA {
+		t.Error("an address with a listener is not capable of RDMA")
+	}
+	cfg.SMB.Interfaces = []config.Interface{{Addr: netip.MustParseAddr("192.0.2.7"), Speed: 25e9, RDMA: true}}
+	want := smb.Interface{Addr: netip.MustParseAddr("192.0.2.7"), Speed: 25e9, RDMA: true}
+	if list = interfaces(cfg, served); len(list) != 1 || list[0] != want {
+		t.Errorf("%+v", list)
+	}
+	sys := t.TempDir()
+	dir := filepath.Join(sys, "class/net/eth0/queues/rx-0")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	speed := filepath.Join(sys, "class/net/eth0/speed")
+	for text, want := range map[string]uint64{"25000\n": 25e9, "-1\n": unknownSpeed, "": unknownSpeed} {
+		if err := os.WriteFile(speed, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := linkSpeed(sys, "eth0"); got != want {
+			t.Errorf("%q is %d bit/s, want %d", text, got, want)
+		}
+	}
+	if linkSpeed(sys, "gone") != unknownSpeed || queues(sys, "eth0") != 1 || queues(sys, "gone") != 0 {
+		t.Error("links without files")
+	}
+}
+
+// addrOf is an address that a service listens on, from the log.
+func (o *output) addrOf(t *testing.T, service, transport string) string {
+	t.Helper()
+	m := regexp.MustCompile(`msg=listening service=` + service + ` transport=` + transport + ` addr=(\S+)`).FindStringSubmatch(o.String())
+	if m == nil {
+		t.Fatalf("%s does not listen on %s:\n%s", service, transport, o.String())
+	}
+	return m[1]
+}
