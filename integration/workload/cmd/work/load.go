@@ -17,7 +17,8 @@ import (
 
 // load writes until the file STOP appears, and notes in the file ACKS (workload.Ack) what the file system has promised to keep. Two
 // writers append through the page cache and call fsync; two overwrite records in place with O_DSYNC and direct I/O. Each holds a
-// lock on its file. Every system call has to succeed, however long it takes.
+// lock on its file. Every system call has to succeed, however long it takes; but cifs gives some up when its connection is lost, as
+// its handles do not outlive it: there a writer opens its file anew and goes on behind what was promised.
 func load(args []string) error {
 	dir, acks, stop := args[0], &ackFile{path: args[1]}, args[2]
 	stopped := func() bool { _, err := os.Stat(stop); return err == nil }
@@ -33,6 +34,7 @@ func load(args []string) error {
 		wg.Go(func() {
 			if err := w(); err != nil {
 				errs[i] = fmt.Errorf("writer %d: %w", i, err)
+				fmt.Fprintln(os.Stderr, errs[i]) // at once: the others go on
 			}
 		})
 	}
@@ -75,21 +77,18 @@ func appendLoad(dir string, file int, acks *ackFile, stopped func() bool) error 
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { f.Close() }()
 	rnd := rand.New(rand.NewPCG(uint64(file), 1))
 	var at int64
 	for !stopped() {
-		for range 1 + rnd.IntN(6) {
-			p := make([]byte, 1+rnd.IntN(300_000))
-			workload.Fill(p, workload.LoadSeed(file, 0), at)
-			if _, err := f.WriteAt(p, at); err != nil {
+		next, err := appendPieces(f, file, at, rnd)
+		if err != nil {
+			if f, err = again(f, dir, file, 0, err); err != nil {
 				return err
 			}
-			at += int64(len(p))
+			continue
 		}
-		if err := f.Sync(); err != nil {
-			return err
-		}
+		at = next
 		if err := acks.add(workload.Ack{File: file, Length: at}); err != nil {
 			return err
 		}
@@ -101,13 +100,41 @@ func appendLoad(dir string, file int, acks *ackFile, stopped func() bool) error 
 	return f.Close()
 }
 
+// appendPieces writes some pieces from at on, and returns where they end.
+func appendPieces(f *os.File, file int, at int64, rnd *rand.Rand) (int64, error) {
+	for range 1 + rnd.IntN(6) {
+		p := make([]byte, 1+rnd.IntN(300_000))
+		workload.Fill(p, workload.LoadSeed(file, 0), at)
+		if _, err := f.WriteAt(p, at); err != nil {
+			return 0, err
+		}
+		at += int64(len(p))
+	}
+	return at, f.Sync()
+}
+
+// again opens a writer's file anew after an error, where that is no fault.
+func again(f *os.File, dir string, file, flag int, err error) (*os.File, error) {
+	if !smb {
+		return f, err
+	}
+	fmt.Printf("writer %d: again after: %v\n", file, err)
+	_ = f.Close() // says the same again, or what was not promised
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		f, next := openLoad(dir, file, flag)
+		if next == nil || time.Now().After(end) {
+			return f, next
+		}
+	}
+}
+
 // recordLoad overwrites one record after the other with its next generation.
 func recordLoad(dir string, file int, acks *ackFile, stopped func() bool) error {
 	f, err := openLoad(dir, file, syscall.O_DIRECT|syscall.O_DSYNC)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { f.Close() }()
 	p := make([]byte, workload.LoadRecord)
 	for gen := 1; ; gen++ {
 		for r := range workload.LoadRecords {
@@ -116,8 +143,14 @@ func recordLoad(dir string, file int, acks *ackFile, stopped func() bool) error 
 			}
 			at := int64(r) * workload.LoadRecord
 			workload.Fill(p, workload.LoadSeed(file, gen), at)
-			if _, err := f.WriteAt(p, at); err != nil {
-				return err
+			for {
+				_, err := f.WriteAt(p, at)
+				if err == nil {
+					break
+				}
+				if f, err = again(f, dir, file, syscall.O_DIRECT|syscall.O_DSYNC, err); err != nil {
+					return err
+				}
 			}
 			if err := acks.add(workload.Ack{File: file, Record: r, Generation: gen}); err != nil {
 				return err
