@@ -21,6 +21,14 @@
 // points to into the message are gone after the response has been finished: a
 // request that has to wait says so as async.go describes.
 //
+// # Opens
+//
+// A CREATE walks the share's tree (package smb/namespace), checks rights, claims the file with the arbiter (package
+// vfs/lock: share modes and oplocks, for all protocols), opens it and publishes the [Open]. If an oplock has
+// to be broken first it lets go of everything, parks, and begins anew: everything may have changed. What all opens of a
+// name share, such as that the file is going to be deleted, is in its link (links.go). Whatever changes a file's data,
+// size, locks or name calls Open.recall before, and waits for the answers (request.await).
+//
 // # Locks
 //
 // Each owner has one mutex, taken in this order, and none is held while another package is called that may block:
