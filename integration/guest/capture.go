@@ -14,8 +14,8 @@ func (g *Guest) startCapture(h *Host, dev, file string) error {
 	if err != nil {
 		return fmt.Errorf("%w: as root type: apt-get install -y tshark", err)
 	}
-	g.capture = p
-	for range 100 {
+	g.capture, g.pcap = p, file
+	for range 1200 { // a minute, where the machine is busy
 		if strings.Contains(p.Output(), "File:") {
 			return nil
 		}
@@ -33,8 +33,18 @@ func (g *Guest) stopCapture() error {
 	if g.capture == nil {
 		return nil
 	}
-	time.Sleep(200 * time.Millisecond) // dumpcap reads its ring in intervals
-	if err := g.capture.Stop(syscall.SIGINT, 5*time.Second); err != nil {
+	// dumpcap takes packets from its ring in intervals, and leaves there what it has not taken when it is told to end.
+	for size, calm := int64(-1), 0; calm < 5; calm++ {
+		time.Sleep(200 * time.Millisecond)
+		info, err := os.Stat(g.pcap)
+		if err != nil {
+			return fmt.Errorf("guest: dumpcap: %w", err)
+		}
+		if info.Size() != size {
+			size, calm = info.Size(), 0
+		}
+	}
+	if err := g.capture.Stop(syscall.SIGINT, time.Minute); err != nil {
 		return fmt.Errorf("guest: dumpcap: %w: %s", err, g.capture.Output())
 	}
 	return nil

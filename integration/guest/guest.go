@@ -45,6 +45,7 @@ type Guest struct {
 	control control
 	work    string // removed at the end
 	capture *Process
+	pcap    string // of capture
 	started time.Time
 	ended   chan struct{}
 }

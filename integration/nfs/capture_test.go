@@ -18,7 +18,7 @@ func TestCapture(t *testing.T) {
 	workload.NeedTshark(t)
 	for _, vers := range versions {
 		t.Run(vers, func(t *testing.T) {
-			ctx := workload.Within(t, 3*time.Minute)
+			ctx := workload.Within(t, 10*time.Minute)
 			r := newRig(ctx, t, vers)
 			r.mount.MTU = "1500"
 			pcap := filepath.Join(r.Out, "pcap")

@@ -12,7 +12,7 @@ import (
 func TestCrash(t *testing.T) {
 	for _, vers := range versions {
 		t.Run(vers, func(t *testing.T) {
-			ctx := workload.Within(t, 6*time.Minute)
+			ctx := workload.Within(t, 15*time.Minute)
 			r := newRig(ctx, t, vers)
 			if r.Server == nil {
 				t.Fatal("the kernel's server cannot be killed alone")

@@ -35,7 +35,7 @@ func TestWorkloads(t *testing.T) {
 				if w.name == "owners" && os.Geteuid() != 0 {
 					t.Skip("only a server that is root can give files to their owners")
 				}
-				ctx := workload.Within(t, 6*time.Minute)
+				ctx := workload.Within(t, 15*time.Minute)
 				r := newRig(ctx, t, vers)
 				r.mount.MTU = w.mtu
 				res := r.boot(t, w.name, guest.Config{}).Check(ctx, t)

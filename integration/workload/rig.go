@@ -42,7 +42,8 @@ func Build(packages ...string) (dir string, err error) {
 	return dir, nil
 }
 
-// Within returns a context for a test that should take much less time than d under User Mode Linux; emulation gets more.
+// Within returns a context for a test that should take much less time than d under User Mode Linux, a tenth where the machine has
+// nothing else to do: d is for what hangs. Emulation gets more.
 func Within(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
 	if kind, err := guest.ParseKind(os.Getenv("FILESERVER_GUEST_KIND")); err == nil && kind == guest.QEMU {
@@ -118,7 +119,7 @@ func (r *Rig) stop(t testing.TB) {
 	case <-r.Server.Done():
 		t.Errorf("the server ended by itself")
 	default:
-		if err := r.Server.Stop(syscall.SIGTERM, 15*time.Second); err != nil && !r.Others {
+		if err := r.Server.Stop(syscall.SIGTERM, time.Minute); err != nil && !r.Others {
 			t.Errorf("the server's graceful stop: %v", err)
 		}
 	}
