@@ -308,7 +308,7 @@ func TestEAs(t *testing.T) {
 	l.AddEAName([]byte("ONE"))
 	l.AddEAName([]byte("none"))
 	named, st := c.eas(wire.QueryInfoRequest{FileID: f, OutputLength: 65536, Input: l.Bytes()})
-	if st != 0 || len(named) != 2 || string(named[0].Value) != "1" || string(named[0].Name) != "ONE" || named[1].Value != nil && len(named[1].Value) > 0 {
+	if st != 0 || len(named) != 2 || string(named[0].Value) != "1" || string(named[0].Name) != "ONE" || len(named[1].Value) > 0 {
 		t.Errorf("%v, %q", st, named)
 	}
 	if _, st := c.eas(wire.QueryInfoRequest{FileID: f, OutputLength: 65536, Input: []byte{1, 2, 3}}); st != wire.StatusInvalidParameter {

@@ -54,6 +54,8 @@ func run(kindName, source, dir string, missing bool) error {
 			return err
 		}
 		defer os.RemoveAll(dir)
+	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
 	}
 	b := builder{kind: kind, dir: dir, arch: "x86_64", target: "bzImage", image: "arch/x86/boot/bzImage"}
 	if kind == guest.UML {
