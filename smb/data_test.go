@@ -324,3 +324,44 @@ func (c *fileClient) openOf(id wire.FileID) *Open {
 	o.release()
 	return o
 }
+
+// Who may only append never overwrites what another appends at the same time.
+func TestAppends(t *testing.T) {
+	e := newFileEnv(t, nil)
+	c := e.files(wire.Dialect311)
+	c.closeFile(c.must(want("log", wire.FileCreate)).FileID)
+	q := want("log", wire.FileOpen)
+	q.DesiredAccess = wire.FileAppendData
+	const clients, lines = 4, 50
+	done := make(chan wire.Status, clients)
+	for i := range clients {
+		c := e.files(wire.Dialect311)
+		f := c.must(q).FileID
+		w := wire.WriteRequest{FileID: f, Offset: ^uint64(0), Data: bytes.Repeat([]byte{byte('a' + i)}, 10)}
+		go func() {
+			for range lines {
+				if err := c.W.Send(c.Message(smbtest.Request{Command: wire.CmdWrite, Body: w.Append})); err != nil {
+					break
+				}
+				if m, err := c.W.Recv(smbtest.Timeout); err != nil || le.Uint32(m[8:]) != 0 {
+					break
+				}
+			}
+			done <- 0
+		}()
+	}
+	for range clients {
+		<-done
+	}
+	f := c.must(want("log", wire.FileOpen)).FileID
+	got, st := c.read(wire.ReadRequest{FileID: f, Length: 60000})
+	if st != 0 || len(got) != clients*lines*10 {
+		t.Fatalf("%v, %d bytes", st, len(got))
+	}
+	for ; len(got) > 0; got = got[10:] {
+		if !bytes.Equal(got[:10], bytes.Repeat(got[:1], 10)) {
+			t.Fatalf("mixed: %q", got[:10])
+		}
+	}
+	c.closeFile(f)
+}

@@ -35,5 +35,9 @@
 //
 //	Server.mu (sessions, shares) → Session.mu (channels, trees, opens) → Conn.mu (credits, outstanding requests, channels) → Open.mu (oplock) → links.mu (names that are open)
 //
+// Three are different: an open directory's search.mu, Server.renames and Server.appends are held while the file system works,
+// because their purpose is that nothing comes between two of its calls. They are taken with nothing else held, and what they
+// protect may take the others. An open's ranges.mu (byte-range locks) is taken before the arbiter's.
+//
 // What a Tree and a [channel] hold does not change. Callbacks (a cancel function, Observer, the transport's Send) run without locks.
 package smb

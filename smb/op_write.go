@@ -109,6 +109,12 @@ func (r *request) write(ctx context.Context, o *Open, q *wire.WriteRequest, data
 	if len(data) == 0 { // anywhere (MS-FSA 2.1.5.4)
 		return r.reply(&wire.WriteResponse{})
 	}
+	if o.granted&wire.FileWriteData == 0 {
+		// Between finding the end and writing there nobody else may append.
+		mu := &r.conn.srv.appends
+		mu.Lock()
+		defer mu.Unlock()
+	}
 	off, st := o.writeOffset(ctx, q.Offset, len(data))
 	if st != wire.StatusSuccess {
 		return st

@@ -88,6 +88,7 @@ type Server struct {
 	lastOpen atomic.Uint64
 	links    links
 	renames  sync.Mutex // held during a rename or link, taken with nothing else held
+	appends  sync.Mutex // held during a WRITE of an open that may only append, likewise
 	logins   throttle
 	target   ntlm.Target
 
