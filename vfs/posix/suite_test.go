@@ -99,7 +99,7 @@ func TestUnprivileged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(bin, "-test.short", "-test.timeout=60s")
+	cmd := exec.Command(bin, "-test.short", "-test.timeout=10m")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir+"/tmp")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
