@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -37,21 +38,22 @@ func TestPeerVanishes(t *testing.T) {
 			e.wantEvent(rdma.EventEstablished)
 			e.recv(1, 0, 8)
 			r.vanish()
-			want := ReasonUnreachable
 			if send > 0 {
 				e.post(rdma.SendWR{ID: 2, Opcode: rdma.OpWrite, SGL: e.sgl(0, send), RKey: 1})
 			}
-			if send == endMem {
-				want = ReasonStalled // whose timer is the shorter one
-			}
 			start := time.Now()
-			if ev := e.event(); ev.Err == nil {
-				t.Errorf("event %+v", ev)
+			var why *Error
+			if ev := e.event(); !errors.As(ev.Err, &why) {
+				t.Fatalf("event %+v", ev)
 			}
 			if d := time.Since(start); d < time.Second {
 				t.Errorf("ended after %v: not by a timer", d)
 			}
-			reasonCounted(t, e.p, want)
+			// What fills TCP stalls first; on a busy machine TCP may come to know before we do.
+			if why.Reason != ReasonUnreachable && (send < endMem || why.Reason != ReasonStalled) {
+				t.Errorf("ended: %v", why)
+			}
+			reasonCounted(t, e.p, why.Reason)
 			for wc := e.next(); wc.ID != 1; wc = e.next() {
 			}
 		})
