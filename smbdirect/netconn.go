@@ -20,6 +20,9 @@ import (
 // NetConn is an SMB Direct connection as a [net.Conn]: a stream of messages, each
 // behind its length in four bytes (MS-SMB2 2.1), as SMB clients written for TCP expect.
 // Such a client moves all data inside its messages; it has no use for RDMA READ and WRITE.
+//
+// It has to keep its requests as short as the server takes messages, which it does not know of: our own takes any, Windows 1 MiB. A
+// bound on its credits does that: 15 are 960 KiB.
 type NetConn struct {
 	c *Conn
 
@@ -36,8 +39,16 @@ type NetConn struct {
 	size int    // bytes it shall have, with its length; 0: not known yet
 }
 
-// DialNet connects to an SMB Direct server and returns the connection as a [net.Conn].
+// netFragmented is the longest message that a NetConn takes, bytes: the response to the longest READ. Servers answer with less than was
+// asked for where that would be too long, and clients may take that for the end of the file.
+const netFragmented = 8<<20 + 128<<10
+
+// DialNet connects to an SMB Direct server and returns the connection as a [net.Conn]. It takes messages of 8 MiB unless params has
+// another MaxFragmented.
 func DialNet(ctx context.Context, p rdma.Provider, addr netip.AddrPort, memory func(rdma.Device) (*rdma.Memory, error), params Params) (*NetConn, error) {
+	if params.MaxFragmented == 0 {
+		params.MaxFragmented = netFragmented
+	}
 	n := &NetConn{wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	c, err := Dial(ctx, p, addr, DialConfig{Memory: memory, Params: params, Handler: func(*Conn) transport.Handler { return n }})
 	if err != nil {
