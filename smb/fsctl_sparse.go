@@ -16,7 +16,7 @@ func fsctlSetSparse(ctx context.Context, r *request, q *wire.IoctlRequest) ([]by
 	switch {
 	case o.node.Kind() != vfs.KindRegular:
 		return nil, wire.StatusInvalidParameter
-	case o.granted&(wire.FileWriteData|wire.FileWriteAttributes) == 0:
+	case o.granted&(wire.FileWriteData|wire.FileAppendData|wire.FileWriteAttributes) == 0:
 		return nil, wire.StatusAccessDenied
 	case o.tree.share.readOnly():
 		return nil, wire.StatusMediaWriteProtected
