@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"fileserver/integration/guest"
@@ -12,21 +11,14 @@ import (
 )
 
 // programs builds what the tests run, once: work, which the guest finds under the same path, and the server.
-var programs = sync.OnceValues(func() (string, error) {
-	if knfsd() {
-		return workload.Build(workload.Work)
-	}
-	return workload.Build(workload.Work, workload.Server)
-})
+var programs = workload.Programs{Packages: []string{workload.Work, workload.Server}}
 
 // knfsd reports whether the workloads run against the kernel's own server, to compare: FILESERVER_GUEST_SERVER=knfsd.
 func knfsd() bool { return os.Getenv("FILESERVER_GUEST_SERVER") == "knfsd" }
 
 func TestMain(m *testing.M) {
 	status := m.Run()
-	if dir, err := programs(); err == nil && dir != "" {
-		os.RemoveAll(dir)
-	}
+	programs.Remove()
 	os.Exit(status)
 }
 
@@ -40,7 +32,7 @@ type rig struct {
 func newRig(ctx context.Context, t *testing.T, vers string) *rig {
 	t.Helper()
 	r := &rig{Rig: workload.NewRig(t)}
-	bin, err := programs()
+	bin, err := programs.Dir()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -40,6 +41,28 @@ func Build(packages ...string) (dir string, err error) {
 		}
 	}
 	return dir, nil
+}
+
+// Programs are compiled when the first test asks for them.
+type Programs struct {
+	Packages []string
+
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// Dir returns the directory of the programs ([Build]).
+func (p *Programs) Dir() (string, error) {
+	p.once.Do(func() { p.dir, p.err = Build(p.Packages...) })
+	return p.dir, p.err
+}
+
+// Remove removes them, if there are any; it is for the end of TestMain.
+func (p *Programs) Remove() {
+	if p.dir != "" {
+		os.RemoveAll(p.dir)
+	}
 }
 
 // Within returns a context for a test that should take much less time than d under User Mode Linux, a tenth where the machine has
