@@ -211,6 +211,18 @@ func withWaiting(t *testing.T) *waiting {
 	return w
 }
 
+// end lets the request go that was the i-th to wait; the client may have heard of it before it waits.
+func (w *waiting) end(t *testing.T, i int) {
+	t.Helper()
+	if st := <-w.st; st != wire.StatusPending {
+		t.Fatal(st)
+	}
+	w.mu.Lock()
+	end := w.parks[i]
+	w.mu.Unlock()
+	end(wire.StatusSuccess)
+}
+
 func notify(edit func(*wire.Header)) smbtest.Request {
 	return smbtest.Request{Command: wire.CmdChangeNotify, Body: smbtest.Empty, Edit: edit}
 }
@@ -231,10 +243,7 @@ func TestAsync(t *testing.T) {
 				t.Fatalf("%+v", p.Header)
 			}
 			c.Call(wire.CmdEcho, smbtest.Empty, wire.StatusSuccess) // meanwhile
-			w.mu.Lock()
-			end := w.parks[0]
-			w.mu.Unlock()
-			end(wire.StatusSuccess)
+			w.end(t, 0)
 			f := c.Recv()[0]
 			if f.Status != wire.StatusSuccess || f.AsyncID != p.AsyncID || f.MessageID != p.MessageID || f.Credits != 0 || f.Sealed != c.Encrypt {
 				t.Errorf("%+v", f.Header)
@@ -273,9 +282,7 @@ func TestCancelOthers(t *testing.T) {
 		h.MessageID, h.SessionID = p.MessageID, one.SessionID
 	}}))
 	c.Call(wire.CmdEcho, smbtest.Empty, wire.StatusSuccess)
-	w.mu.Lock()
-	w.parks[0](wire.StatusSuccess)
-	w.mu.Unlock()
+	w.end(t, 0)
 	if r := c.Recv()[0]; r.Status != wire.StatusSuccess {
 		t.Errorf("%v", r.Status)
 	}
