@@ -87,12 +87,15 @@ func (k *call) ownLen() (chunks, total int) {
 // threshold is the least, so that an inline reply fits the buffer, too.
 func (k *call) maxReplyChunk() int { return max(min(int(k.hdr.reply.length), maxReply), k.c.inline) }
 
-// weigh returns what the call may hold of the memory, bytes: its chunks, the
-// reply, and results for the Write chunks. Calls that are small and whole weigh nothing.
+// weigh returns what the call may hold of the memory, bytes: a buffer of its
+// own, and results for the Write chunks. Calls that are small and whole weigh nothing.
 func (k *call) weigh() int {
 	_, n := k.ownLen()
+	if n > 0 {
+		n = slab.SizeOf(n)
+	}
 	for i := range k.hdr.writes {
-		n += min(int(k.hdr.writes[i].length), k.c.srv.cfg.MaxMessage)
+		n += slab.SizeOf(min(int(k.hdr.writes[i].length), k.c.srv.cfg.MaxMessage))
 	}
 	return n
 }

@@ -9,7 +9,7 @@ import (
 	"fileserver/rdma/mem"
 )
 
-const heavy = 600 << 10 // one fits into MaxHeld below, two do not
+const heavy = 600 << 10 // takes 1 MiB: one fits into MaxHeld below, two do not
 
 // newHeavyEnv returns a server and a client that has its credits.
 func newHeavyEnv(t *testing.T) (*env, *Client) {

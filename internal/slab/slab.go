@@ -97,6 +97,14 @@ func classOf(n int) (int, error) {
 	return bits.Len(uint(n-1)) - minShift, nil
 }
 
+// SizeOf is what a buffer of n bytes takes of a pool, bytes: its size class.
+func SizeOf(n int) int {
+	if n <= 1<<minShift {
+		return 1 << minShift
+	}
+	return 1 << bits.Len(uint(n-1))
+}
+
 // Get returns a buffer of n bytes, contents undefined, with one reference. It
 // waits while the pool is exhausted; then its error is ctx's. Where not even the
 // first buffer can be mapped the error is the system's.

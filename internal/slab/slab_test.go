@@ -39,6 +39,9 @@ func TestSizes(t *testing.T) {
 		{1 << 20, 1 << 20}, {1<<20 + 1, 2 << 20}, {MaxSize - 1, MaxSize}, {MaxSize, MaxSize},
 	} {
 		b := get(t, p, c.n)
+		if SizeOf(c.n) != c.size {
+			t.Errorf("SizeOf(%d) = %d", c.n, SizeOf(c.n))
+		}
 		if b.Len() != c.n || len(b.Bytes()) != c.n || b.Cap() != c.size || cap(b.Bytes()) != c.size {
 			t.Errorf("%d bytes: Len %d, Cap %d, slice %d of %d", c.n, b.Len(), b.Cap(), len(b.Bytes()), cap(b.Bytes()))
 		}
