@@ -27,7 +27,7 @@ func TestWorkloads(t *testing.T) {
 		{name: "locks"},
 		{name: "fio"},
 		{name: "git"},
-		{name: "tree", after: func(t *testing.T, r *rig) { r.SameTree(t) }},
+		{name: "tree", after: func(t *testing.T, r *rig) { r.SameTree(t, "") }},
 	}
 	for _, vers := range versions {
 		for _, w := range workloads {

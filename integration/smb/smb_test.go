@@ -28,7 +28,7 @@ func TestWorkloads(t *testing.T) {
 		{name: "fio-depth"},
 		{name: "git"},
 		{name: "sqlite", opts: []string{"nobrl"}},
-		{name: "tree", after: func(t *testing.T, r *rig) { r.SameTree(t) }},
+		{name: "tree", after: func(t *testing.T, r *rig) { r.SameTree(t, "cmd") }},
 	}
 	for _, w := range workloads {
 		t.Run(w.name, func(t *testing.T) {

@@ -167,10 +167,10 @@ func (r *Rig) Boot(t testing.TB, own fs.FS, workload string, env []string, cfg g
 	return r.Host.BootForTest(t, cfg)
 }
 
-// SameTree compares the Go source tree with its copy in the share, as the server's machine sees it.
-func (r *Rig) SameTree(t testing.TB) {
+// SameTree compares the Go source tree, or a part of it, with its copy in the share, as the server's machine sees it.
+func (r *Rig) SameTree(t testing.TB, part string) {
 	t.Helper()
-	const src = "/usr/local/go/src"
+	src := filepath.Join("/usr/local/go/src", part)
 	files := 0
 	err := filepath.WalkDir(src, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

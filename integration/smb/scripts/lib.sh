@@ -15,6 +15,7 @@ other() { mnt "$1" nosharesock; }
 
 LOCKS=server
 SOURCES="$SRC/encoding $SRC/os"
+TREE=$SRC/cmd
 
 network "$PORT"
 M=/mnt/smb

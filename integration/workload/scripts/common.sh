@@ -4,7 +4,9 @@ set -euo pipefail
 trap 'echo "failed: line $LINENO: $BASH_COMMAND" >&2' ERR
 
 SRC=/usr/local/go/src
-SOURCES="$SRC/net $SRC/encoding $SRC/os" # what the workload git works with; lib.sh may take less
+# What the workloads git and tree work with; lib.sh may take less.
+SOURCES="$SRC/net $SRC/encoding $SRC/os"
+TREE=$SRC
 
 # network PORT makes a soft iWARP device of the guest's network device. The kernel's RDMA connection manager gives up its first attempt
 # after 5 seconds when it has to find the server's hardware address first; a TCP connection to PORT finds it.

@@ -1,5 +1,5 @@
 # The Go source tree, copied in and compared back.
-src=${TREE:-$SRC}
+src=$TREE
 took copy cp -r --preserve=mode,timestamps,links $src $M/src
 took remount fresh $M
 took compare diff -r --no-dereference $src $M/src
