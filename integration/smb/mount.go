@@ -2,6 +2,7 @@ package smb
 
 import (
 	"embed"
+	"slices"
 	"strings"
 )
 
@@ -29,15 +30,21 @@ type Mount struct {
 
 // Env returns the environment of a workload.
 func (m Mount) Env() []string {
-	options := append([]string{"username=" + m.User, "vers=" + m.Vers, "hard", "mfsymlinks", "iocharset=utf8"}, m.Options...)
-	expect := append([]string{"vers=" + m.Vers, "hard", "mfsymlinks", "iocharset=utf8"}, m.Expect...)
+	fs, same := "smb", []string{"vers=" + m.Vers, "hard", "iocharset=utf8"}
+	if slices.Contains(m.Options, "posix") {
+		fs = "posix"
+	} else {
+		same = append(same, "mfsymlinks")
+	}
+	options := append(append([]string{"username=" + m.User}, same...), m.Options...)
+	expect := append(same, m.Expect...)
 	if m.Proto == "rdma" {
 		options, expect = append(options, "rdma"), append(expect, "rdma")
 	} else {
 		options = append(options, "port="+m.Port)
 	}
 	return []string{
-		"FS=smb", "SERVER=" + m.Server, "PORT=" + m.Port, "PROTO=" + m.Proto, "OPTIONS=" + strings.Join(options, ","),
+		"FS=" + fs, "SERVER=" + m.Server, "PORT=" + m.Port, "PROTO=" + m.Proto, "OPTIONS=" + strings.Join(options, ","),
 		"EXPECT=" + strings.Join(expect, " "), "PASSWD=" + Password, "WORK=" + m.Work, "MTU=" + m.MTU,
 	}
 }

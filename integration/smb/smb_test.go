@@ -57,6 +57,7 @@ func TestMounts(t *testing.T) {
 	}{
 		{name: "plain", log: `rdma=yes`, rdma: true},
 		{name: "3.0.2", vers: "3.02", log: `dialect=3.0.2 .*rdma=yes`, rdma: true},
+		{name: "posix", opts: []string{"posix"}, expect: []string{"posix"}, log: `rdma=yes`, rdma: true},
 		{name: "signed", opts: []string{"sign"}, log: `signing="required, [^"]*".* rdma="signed clients send data inline"`},
 		{name: "signed by the server", smb: []string{"signing: required"}, log: `rdma="signed clients send data inline"`},
 		{name: "encrypted", opts: []string{"seal"}, expect: []string{"seal"}, log: `: the client encrypts".*transport=iwarp .*cipher=AES-128-GCM rdma="no: what is encrypted goes inline"`},

@@ -10,8 +10,8 @@
 //	work locked FILE
 //	work load DIR ACKS STOP
 //
-// The environment variable FS says what a client of that protocol can expect: nfs, or smb, which on Linux has no modes of its own,
-// folds case, counts time in steps of 100 ns, and locks mandatorily.
+// The environment variable FS says what a client of that protocol can expect: nfs; or smb, which on Linux has no modes of its own, folds
+// case, counts time in steps of 100 ns, and locks mandatorily; or posix, which is SMB with the POSIX extensions: only the steps are left.
 //
 // It prints what is wrong and ends with status 1, or prints nothing.
 package main
@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 )
 
 // command is a subcommand; each has its file.
@@ -46,6 +47,9 @@ var commands = map[string]command{
 
 // smb tells whether the file system is Linux' cifs.
 var smb = os.Getenv("FS") == "smb"
+
+// tick is the step of time stamps.
+var tick = map[bool]time.Duration{true: 1, false: 100}[os.Getenv("FS") == "nfs"]
 
 func main() {
 	if len(os.Args) < 2 {
