@@ -19,6 +19,7 @@ type Config struct {
 	Shares  []Share `mapstructure:"shares"`
 	NFS     NFS     `mapstructure:"nfs"`
 	SMB     SMB     `mapstructure:"smb"`
+	RDMA    RDMA    `mapstructure:"rdma"`
 	IWARP   IWARP   `mapstructure:"iwarp"`
 	Limits  Limits  `mapstructure:"limits"`
 	Metrics Metrics `mapstructure:"metrics"`
@@ -76,7 +77,7 @@ type NFS struct {
 	Enabled bool `mapstructure:"enabled"`
 	// Port is the TCP port of NFS and MOUNT together. 0 takes a free one.
 	Port uint16 `mapstructure:"port"`
-	// RDMAPort is the port of NFS over RDMA. 0 takes a free one.
+	// RDMAPort is the port of NFS over RDMA, on every device. 0 takes a free one.
 	RDMAPort uint16    `mapstructure:"rdma_port"`
 	Versions []Version `mapstructure:"versions"`
 	// Lease is how long an NFSv4 client may be silent before it may lose its
@@ -166,8 +167,8 @@ var defaults = map[string]any{
 	"nfs.lease":          "90s",
 	"nfs.grace":          "90s",
 	"smb.enabled":        "auto",
-	"smb.port":           445,
-	"smb.rdma_port":      5445,
+	"smb.port":           []string{"445"},
+	"smb.rdma_port":      []string{"auto"},
 	"smb.name":           "",
 	"smb.workgroup":      "WORKGROUP",
 	"smb.signing":        "enabled",
@@ -176,6 +177,9 @@ var defaults = map[string]any{
 	"smb.max_dialect":    "3.1.1",
 	"smb.guest":          "",
 	"smb.interfaces":     []string{},
+	"rdma.devices":       []string{DevicesAuto},
+	"rdma.domain":        "shared",
+	"rdma.spin":          "20us",
 	"iwarp.enabled":      true,
 	"iwarp.crc":          "auto",
 	"iwarp.max_fpdu":     0,

@@ -36,6 +36,8 @@ var parsers = map[reflect.Type]parser{
 	reflect.TypeFor[Encryption]():    oneOf(EncryptionOff, EncryptionDesired, EncryptionRequired),
 	reflect.TypeFor[Dialect]():       parseDialect,
 	reflect.TypeFor[Interface]():     parseInterface,
+	reflect.TypeFor[RDMAPort]():      parseRDMAPort,
+	reflect.TypeFor[Domain]():        oneOf(DomainShared, DomainConnection),
 }
 
 // decodeHook converts every value of the configuration (mapstructure.DecodeHookFuncValue).

@@ -10,11 +10,11 @@ import (
 // SMB is the SMB service.
 type SMB struct {
 	Enabled Switch `mapstructure:"enabled"`
-	// Port is the TCP port. 0 takes a free one.
-	Port uint16 `mapstructure:"port"`
-	// RDMAPort is the port of SMB Direct over the provider in software; clients over iWARP
-	// expect 5445. 0 takes a free one.
-	RDMAPort uint16 `mapstructure:"rdma_port"`
+	// Port are the TCP ports. 0 takes a free one.
+	Port []uint16 `mapstructure:"port"`
+	// RDMAPort are the ports of SMB Direct: [PortAuto], or the same on every
+	// device; see [Config.SMBDirectPorts]. 0 takes a free one.
+	RDMAPort []RDMAPort `mapstructure:"rdma_port"`
 	// Name is what the server calls itself, up to 15 characters; empty: the host's name.
 	Name       string     `mapstructure:"name"`
 	Workgroup  string     `mapstructure:"workgroup"`

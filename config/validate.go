@@ -59,11 +59,9 @@ func (c *Config) checkListen(bad *problems) {
 
 func (c *Config) checkServices(bad *problems) {
 	n := &c.NFS
+	c.checkPorts(bad)
 	if !n.Enabled && c.SMB.Enabled == SwitchOff {
 		bad.add("nfs.enabled", "false, and smb.enabled as well, leaves nothing to serve; set one to true")
-	}
-	if n.Port != 0 && n.Port == n.RDMAPort && c.IWARP.Enabled {
-		bad.add("nfs.rdma_port", "%d is the port of nfs.port, too; write e.g. 20049", n.RDMAPort)
 	}
 	if len(n.Versions) == 0 {
 		bad.add("nfs.versions", `is empty; write e.g. ["3", "4.1", "4.2"]`)
@@ -86,6 +84,7 @@ func (c *Config) checkServices(bad *problems) {
 	if m := c.Limits.InFlight; m < 1 || m > 1024 {
 		bad.add("limits.in_flight", "%d is not between 1 and 1024; write e.g. 128", m)
 	}
+	c.checkRDMA(bad)
 	c.checkSMB(bad)
 	c.checkMetrics(bad)
 }
@@ -94,23 +93,6 @@ var netbiosName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,15}$`)
 
 func (c *Config) checkSMB(bad *problems) {
 	s := &c.SMB
-	taken := map[uint16]string{}
-	if c.NFS.Enabled {
-		taken[c.NFS.Port] = "nfs.port"
-		if c.IWARP.Enabled {
-			taken[c.NFS.RDMAPort] = "nfs.rdma_port"
-		}
-	}
-	for _, p := range []struct {
-		key  string
-		port uint16
-		used bool
-	}{{"smb.port", s.Port, true}, {"smb.rdma_port", s.RDMAPort, c.IWARP.Enabled}} {
-		if other := taken[p.port]; p.used && p.port != 0 && other != "" && s.Enabled != SwitchOff {
-			bad.add(p.key, "%d is the port of %s, too; give it another", p.port, other)
-		}
-		taken[p.port] = p.key
-	}
 	if s.Name != "" && !netbiosName.MatchString(s.Name) {
 		bad.add("smb.name", "%q is no name for a server; use up to 15 letters, digits, '_' and '-'", s.Name)
 	}
@@ -140,6 +122,8 @@ func (c *Config) checkMetrics(bad *problems) {
 		bad.add("metrics.listen", "%q is not an address and a port; write e.g. 127.0.0.1:9464", m.Listen)
 	case n != 0 && (n == uint64(c.NFS.Port) || n == uint64(c.NFS.RDMAPort)):
 		bad.add("metrics.listen", "%q takes the port of nfs.port or nfs.rdma_port; write e.g. %s", m.Listen, net.JoinHostPort(host, "9464"))
+	case n != 0 && c.SMB.Enabled != SwitchOff && slices.Contains(c.SMB.Port, uint16(n)):
+		bad.add("metrics.listen", "%q takes the port of smb.port; write e.g. %s", m.Listen, net.JoinHostPort(host, "9464"))
 	}
 }
 

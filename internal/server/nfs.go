@@ -71,11 +71,13 @@ func (s *Server) startIWARP(handler rpc.Handler) (*rdmaService, error) {
 	return r, nil
 }
 
-// on is a port on every address.
-func on(addrs []netip.Addr, port uint16) []netip.AddrPort {
-	out := make([]netip.AddrPort, len(addrs))
-	for i, a := range addrs {
-		out[i] = netip.AddrPortFrom(a, port)
+// on is each of the ports on every address.
+func on(addrs []netip.Addr, ports ...uint16) []netip.AddrPort {
+	out := make([]netip.AddrPort, 0, len(addrs)*len(ports))
+	for _, p := range ports {
+		for _, a := range addrs {
+			out = append(out, netip.AddrPortFrom(a, p))
+		}
 	}
 	return out
 }

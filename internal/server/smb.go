@@ -59,7 +59,7 @@ func (s *Server) listenSMB(observer *smbObserver, served *rdmaAddrs) error {
 		return err
 	}
 	observer.tcp = t
-	over := &smbTCP{tcpListeners{log: s.log, service: "smb", addrs: on(cfg.Listen, cfg.SMB.Port)}, t}
+	over := &smbTCP{tcpListeners{log: s.log, service: "smb", addrs: on(cfg.Listen, cfg.SMB.Port...)}, t}
 	if err := s.listen("smb", "tcp", over); err != nil {
 		missing = append(missing, err)
 	}
@@ -100,7 +100,7 @@ func (s *Server) startDirect(served *rdmaAddrs) (*smbdirect.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	sv := &smbDirect{rdmaListeners: rdmaListeners{log: s.log, service: "smb", provider: p, addrs: on(s.cfg.Listen, s.cfg.SMB.RDMAPort)}, direct: d, served: served}
+	sv := &smbDirect{rdmaListeners: rdmaListeners{log: s.log, service: "smb", provider: p, addrs: on(s.cfg.Listen, s.cfg.IWARPPorts()...)}, direct: d, served: served}
 	return d, s.listen("smb", "iwarp", sv)
 }
 
