@@ -77,9 +77,9 @@ func TestSmbdCreditMgmt_ConsumeAllSendCredits(t *testing.T) {
 			}
 			synctest.Wait()
 			for len(p.msgs) > 0 {
-				h, _, err := parseData(p.recv())
-				if err != nil {
-					t.Fatal(err)
+				h, d, err := parseData(p.recv())
+				if err != nil || len(d) > 0 || h.creditsGranted == 0 || h.creditsRequested == 0 || h.remaining != 0 {
+					t.Fatalf("%+v, %d bytes, %v", h, len(d), err)
 				}
 				have += int(h.creditsGranted)
 			}
@@ -99,12 +99,17 @@ func TestSmbdCreditMgmt_ConsumeAllReceiveCredits(t *testing.T) {
 			p.send(data(255, 0, uint32((9-i)*size), pattern(10 * size)[i*size:(i+1)*size]))
 		}
 		synctest.Wait()
-		if n := len(p.msgs); n > 2 {
+		if n := len(p.msgs); n != 2 {
 			t.Fatalf("%d SENDs with two credits", n)
+		}
+		first, d, err := parseData(p.recv())
+		last, e2, err2 := parseData(p.recv())
+		if err != nil || err2 != nil || last.creditsGranted == 0 {
+			t.Fatalf("%+v %v, %+v %v: the last credit is spent for a grant only", first, err, last, err2)
 		}
 		time.Sleep(4 * time.Second)
 		p.send(data(255, 10, 0, nil))
-		if got := p.message(); !bytes.Equal(got, pattern(10*size)) {
+		if got := append(append(d, e2...), p.message()...); !bytes.Equal(got, pattern(10*size)) {
 			t.Fatal("another message came back")
 		}
 	})
@@ -121,8 +126,13 @@ func TestSmbdCreditMgmt_ConsumeAllCreditServer_Timeout(t *testing.T) {
 			p.send(data(255, 0, 0, pattern(1000)))
 		}
 		synctest.Wait()
+		if n := len(p.msgs); n != 4 {
+			t.Errorf("%d SENDs with 4 credits", n)
+		}
 		start := time.Now()
-		p.gone()
+		if p.gone(); len(p.msgs) > 0 {
+			t.Error("sent without a credit")
+		}
 		if d := time.Since(start); d != 5*time.Second {
 			t.Errorf("dropped after %v", d)
 		}

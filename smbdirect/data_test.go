@@ -45,13 +45,19 @@ func TestBVT_SmbdDataTransfer_Basic_SendModerateBytesData(t *testing.T) {
 	echoed(t, 1341, 2680, 2681, 65536, 131072)
 }
 
+// The first fragment has no data, but says how much will come; the next have 128 bytes, 127 and so on down to none, and up again.
 func TestSmbdDataTransfer_VariableLengthSegment(t *testing.T) {
 	talk(t, options{}, usual(), func(t *testing.T, e *env, p *peer, resp negotiateResponse) {
 		want := pattern(20_000)
-		for at, n := 0, 1; at < len(want); n = (n*7 + 3) % 1340 {
-			k := min(max(n, 1), len(want)-at)
+		p.send(data(255, 1, uint32(len(want)), nil))
+		for at, n, step := 0, 128, -1; at < len(want); n += step {
+			k := min(n, len(want)-at)
 			p.send(data(255, 30, uint32(len(want)-at-k), want[at:at+k]))
+			synctest.Wait()
 			at += k
+			if n == 0 {
+				step = 1
+			}
 		}
 		if got := p.message(); !bytes.Equal(got, want) {
 			t.Fatal("another message came back")
@@ -62,6 +68,14 @@ func TestSmbdDataTransfer_VariableLengthSegment(t *testing.T) {
 func TestSmbdDataTransfer_SmallLengthSegment(t *testing.T) {
 	talk(t, options{}, usual(), func(t *testing.T, e *env, p *peer, resp negotiateResponse) {
 		p.sendMessage(pattern(1000), 1)
+		if got := p.message(); !bytes.Equal(got, pattern(1000)) {
+			t.Fatal("another message came back")
+		}
+		for i, b := range pattern(1000) { // and in messages of full size
+			m := data(255, 30, uint32(999-i), []byte{b})
+			p.send(append(m, make([]byte, int(resp.maxReceiveSize)-len(m))...))
+			synctest.Wait()
+		}
 		if got := p.message(); !bytes.Equal(got, pattern(1000)) {
 			t.Fatal("another message came back")
 		}
@@ -148,12 +162,34 @@ func TestSmbdDataTransfer_NegativeParameter_DataLength_AgainstMessageLength(t *t
 }
 
 func TestSmbdDataTransfer_NegativeParameter_DataLength_AgainstMaxReceiveSize(t *testing.T) {
+	ends(t, data(255, 100, 0, pattern(1365-dataOffset))) // of what it negotiates by default; that much is echoed elsewhere
 	ends(t, data(255, 100, 0, pattern(1365)))
 	ends(t, data(255, 100, 0, pattern(3000)))
+	// The peer prefers to send less, and is held to it.
+	bubble(t, options{}, func(t *testing.T, e *env) {
+		r := usual()
+		r.preferredSendSize = 1024
+		p := e.newPeer()
+		if resp := p.negotiate(r); resp.maxReceiveSize != 1024 {
+			t.Fatalf("%+v", resp)
+		}
+		p.send(data(255, 100, 0, pattern(1024-dataOffset)))
+		if got := p.message(); !bytes.Equal(got, pattern(1024-dataOffset)) {
+			t.Fatal("another message came back")
+		}
+		p.send(data(255, 100, 0, pattern(1025-dataOffset)))
+		p.gone()
+	})
 }
 
 func TestSmbdDataTransfer_NegativeParameter_AgainstMaxFragmentedSize(t *testing.T) {
 	ends(t, data(255, 100, 1<<20-99, pattern(100)))
+	talk(t, options{mute: true}, usual(), func(t *testing.T, e *env, p *peer, resp negotiateResponse) {
+		p.sendMessage(pattern(1<<20), int(resp.maxReceiveSize)-dataOffset)
+		if got := <-e.received; !bytes.Equal(got, pattern(1<<20)) {
+			t.Fatal("another message has arrived")
+		}
+	})
 }
 
 func TestSmbdDataTransfer_NegativeParameter_RemainingDataLength_AgainstMaxFragmentedSize(t *testing.T) {
@@ -164,12 +200,11 @@ func TestSmbdDataTransfer_NegativeParameter_RemainingDataLength_AgainstMaxFragme
 func TestSmbdDataTransfer_NegativeParameter_RemainingDataLength_Zero(t *testing.T) {
 	// The second of three fragments claims to be the last.
 	ends(t, data(255, 100, 200, pattern(100)), data(255, 100, 0, pattern(100)))
-	// Something remains behind a fragment without data.
-	ends(t, func() []byte {
-		b := data(255, 100, 0, nil)
-		b[8] = 1
-		return b
-	}())
+	// The last but one of them does.
+	ends(t, data(255, 100, 200, pattern(100)), data(255, 100, 100, pattern(100)), data(255, 100, 0, pattern(99)))
+	// Another rest than the last fragment said, behind one without data; or more than a message may have.
+	ends(t, data(255, 100, 200, pattern(100)), data(255, 100, 199, nil))
+	ends(t, data(255, 100, 1<<20+1, nil))
 }
 
 func TestSmbdDataTransfer_NegativeParameter_RemainingDataLength_AgainstFragmentReassemblyRemaining(t *testing.T) {
@@ -178,21 +213,28 @@ func TestSmbdDataTransfer_NegativeParameter_RemainingDataLength_AgainstFragmentR
 	ends(t, data(255, 100, 200, pattern(100)), data(255, 100, 0, pattern(201)))
 }
 
-// An idle client is asked whether it lives; if it answers the connection stays.
+// An idle client is asked whether it lives; if it answers, even late, the connection stays, and when it asks itself it is answered.
 func TestSmbdDataTransfer_IdleConnection_Server(t *testing.T) {
 	talk(t, options{}, usual(), func(t *testing.T, e *env, p *peer, _ negotiateResponse) {
 		start := time.Now()
 		p.send(data(255, 10, 0, nil))
 		for range 3 {
 			h, d, err := parseData(p.recv())
-			if err != nil || len(d) > 0 || h.flags != flagResponseRequested {
+			if err != nil || len(d) > 0 || h.flags != flagResponseRequested || h.creditsRequested == 0 || h.remaining != 0 {
 				t.Fatalf("%+v, %d bytes, %v", h, len(d), err)
 			}
 			if idle := time.Since(start); idle != 120*time.Second {
 				t.Fatalf("asked after %v", idle)
 			}
+			time.Sleep(4 * time.Second)
 			start = time.Now()
-			p.send(data(255, 10, 0, nil))
+			b := data(255, 10, 0, nil)
+			b[4] = flagResponseRequested
+			p.send(b)
+			h, d, err = parseData(p.recv())
+			if err != nil || len(d) > 0 || h.flags != 0 || h.creditsRequested == 0 || time.Since(start) > 0 {
+				t.Fatalf("%+v, %d bytes, %v, after %v", h, len(d), err, time.Since(start))
+			}
 		}
 	})
 }
@@ -217,12 +259,13 @@ func TestSmbdDataTransfer_IdleConnection_Client(t *testing.T) {
 		b := data(255, 10, 0, nil)
 		b[4] = flagResponseRequested
 		for range 3 {
+			time.Sleep(119 * time.Second)
 			p.send(b)
-			if h, d, err := parseData(p.recv()); err != nil || len(d) > 0 || h.creditsRequested == 0 {
+			if h, d, err := parseData(p.recv()); err != nil || len(d) > 0 || h.creditsRequested == 0 || h.flags != 0 || h.creditsGranted == 0 {
 				t.Fatalf("%+v, %d bytes, %v", h, len(d), err)
 			}
 		}
-		if d := time.Since(start); d > 0 {
+		if d := time.Since(start); d != 3*119*time.Second {
 			t.Errorf("answered after %v", d)
 		}
 	})

@@ -152,8 +152,11 @@ func (m *machine) opened(now time.Time) {
 }
 
 // grant takes what can be granted now.
-func (m *machine) grant() uint16 {
-	n := max(0, min(m.available, m.target-m.peerCredits))
+func (m *machine) grant() uint16 { return m.grantBut(0) }
+
+// grantBut takes what can be granted now, but for some.
+func (m *machine) grantBut(keep int) uint16 {
+	n := max(0, min(m.available, m.target-m.peerCredits)-keep)
 	m.available -= n
 	m.peerCredits += n
 	return uint16(n)
@@ -182,8 +185,8 @@ func (m *machine) received(b []byte, now time.Time) (fragment, error) {
 	if h.creditsRequested == 0 {
 		return f, errors.New("smbdirect: the peer asks for no credits")
 	}
-	if len(data) > 0 && len(data) > m.maxRecv-headerLen {
-		return f, fmt.Errorf("smbdirect: %d bytes of data in a message of at most %d", len(data), m.maxRecv)
+	if n := uint64(h.offset) + uint64(h.length); len(data) > 0 && n > uint64(m.maxRecv) {
+		return f, fmt.Errorf("smbdirect: data up to byte %d of a message of at most %d", n, m.maxRecv)
 	}
 	m.target = min(int(h.creditsRequested), m.p.Credits)
 	m.sendCredits = min(m.sendCredits+int(h.creditsGranted), 65535)
@@ -194,13 +197,14 @@ func (m *machine) received(b []byte, now time.Time) (fragment, error) {
 	if h.flags&flagResponseRequested != 0 {
 		m.respond = true
 	}
+	whole := uint64(h.length) + uint64(h.remaining)
 	if len(data) == 0 {
-		if h.remaining != 0 {
-			return f, fmt.Errorf("smbdirect: %d bytes remain behind a fragment without data", h.remaining)
+		// A peer may say how much is going to come, or is still to come, without sending any of it. What it says must be true.
+		if h.remaining != 0 && (m.assembling && h.remaining != m.left || whole > uint64(m.p.MaxFragmented)) {
+			return f, fmt.Errorf("smbdirect: %d bytes remain behind a fragment without data, where %d are missing", h.remaining, m.left)
 		}
 		return f, nil
 	}
-	whole := uint64(h.length) + uint64(h.remaining)
 	switch {
 	case !m.assembling && whole > uint64(m.p.MaxFragmented):
 		return f, fmt.Errorf("smbdirect: a message of %d bytes, at most %d were negotiated", whole, m.p.MaxFragmented)
@@ -246,10 +250,16 @@ func (m *machine) next(left, fit int, now time.Time) (o outgoing, ok bool) {
 		return o, false
 	}
 	m.grantAt = time.Time{}
-	m.sendCredits--
-	o.h = dataTransfer{creditsRequested: uint16(m.p.Credits), creditsGranted: m.grant()}
+	keep := 0
 	if left > 0 {
 		o.data = min(left, fit, m.maxSend-dataOffset)
+		if m.sendCredits > 1 && left > m.sendCredits*o.data && !m.low() {
+			keep = 1 // the message will take all credits, and the last is not to be had without a grant
+		}
+	}
+	m.sendCredits--
+	o.h = dataTransfer{creditsRequested: uint16(m.p.Credits), creditsGranted: m.grantBut(keep)}
+	if left > 0 {
 		o.h.length, o.h.remaining = uint32(o.data), uint32(left-o.data)
 	}
 	m.respond = false

@@ -12,9 +12,17 @@ import (
 // tailroom is the room behind a message in its buffer, for a cipher's tag ([transport.Handler]).
 const tailroom = 16
 
+// KeyObserver is implemented by a handler that opens memory to its peer, under a key for each request
+// ([rdma.Window]): it is told of the keys that the peer has invalidated (SMB2_CHANNEL_RDMA_V1_INVALIDATE), before it gets the message
+// that came with that. The method must not block, nor call the connection.
+type KeyObserver interface{ Invalidated(key uint32) }
+
 // Received implements [rdma.EndpointHandler].
-func (c *Conn) Received(buf *slab.Buf, _ uint32, _ bool) {
+func (c *Conn) Received(buf *slab.Buf, key uint32, invalidated bool) {
 	c.mu.Lock()
+	if o, ok := c.handler.(KeyObserver); invalidated && ok {
+		o.Invalidated(key)
+	}
 	switch {
 	case c.err != nil || c.m.state == ended:
 		c.mu.Unlock()
