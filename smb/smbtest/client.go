@@ -4,110 +4,39 @@ import (
 	"errors"
 	"testing"
 
-	"fileserver/smb/crypt"
+	"fileserver/smb/client"
 	"fileserver/smb/wire"
 )
 
-// Client is a client with at most one session. Its fields may be changed at any time, to do what no client does.
+// Client is a client with at most one session, whose failures are the test's. The fields of its machine may be changed
+// at any time, to do what no client does.
 type Client struct {
 	T testing.TB
 	W Wire
-
-	Dialect  wire.Dialect
-	Cipher   crypt.Cipher
-	Ciphers  []crypt.Cipher // to be offered; nil: no context
-	SignAlgs []crypt.Algorithm
-	GUID     wire.GUID
-	Caps     wire.Capabilities // to be offered
-	Posix    bool              // offer the POSIX extensions, as only Linux does
-
-	MessageID uint64 // next
-	Credits   int    // held
-	SessionID uint64
-	TreeID    uint32
-	Sign      bool // sign requests
-	Encrypt   bool // encrypt requests
-	NoVerify  bool // do not check signatures
-
-	Key       []byte // of the authentication
-	Signer    *crypt.Signer
-	Out, In   *crypt.Sealer
-	Preauth   crypt.Preauth // of the connection
-	Negotiate wire.NegotiateResponse
+	client.Machine
 }
+
+// Request and Response are those of the machine.
+type (
+	Request  = client.Request
+	Response = client.Response
+)
 
 // NewClient makes a client of a connection.
 func NewClient(t testing.TB, w Wire) *Client {
-	return &Client{T: t, W: w, GUID: wire.GUID{1, 2, 3}, Credits: 1, Caps: wire.CapEncryption | wire.CapLargeMTU | wire.CapMultiChannel}
-}
-
-// Request is a request to be sent: what the client fills in can be changed by Edit.
-type Request struct {
-	Command wire.Command
-	Body    func(b []byte, at int) []byte
-	Charge  uint16 // 0: 1
-	Ask     uint16 // credits; 0: 1
-	Edit    func(*wire.Header)
-}
-
-// Response is a response. Msg begins with its header.
-type Response struct {
-	wire.Header
-	Msg []byte
-	// Sealed tells that it came encrypted.
-	Sealed bool
+	c := &Client{T: t, W: w, Machine: client.NewMachine()}
+	c.GUID = wire.GUID{1, 2, 3}
+	return c
 }
 
 // Empty is the body of requests that say nothing.
 func Empty(b []byte, _ int) []byte { return wire.AppendEmpty(b) }
 
-// Message builds one message of requests; those after the first are related to it.
-func (c *Client) Message(reqs ...Request) []byte { return c.build(true, reqs) }
-
-// Unrelated builds one message of requests of their own.
-func (c *Client) Unrelated(reqs ...Request) []byte { return c.build(false, reqs) }
-
-func (c *Client) build(related bool, reqs []Request) []byte {
-	var all []byte
-	for i, q := range reqs {
-		h := wire.Header{
-			CreditCharge: max(q.Charge, 1), Command: q.Command, Credits: max(q.Ask, 1), MessageID: c.MessageID,
-			TreeID: c.TreeID, SessionID: c.SessionID,
-		}
-		if i > 0 && related {
-			h.Flags |= wire.FlagRelated
-		}
-		if q.Command != wire.CmdCancel {
-			c.MessageID += uint64(h.CreditCharge)
-			c.Credits -= int(h.CreditCharge)
-		}
-		if c.Sign && c.Signer != nil && !c.Encrypt {
-			h.Flags |= wire.FlagSigned
-		}
-		if q.Edit != nil {
-			q.Edit(&h)
-		}
-		msg := q.Body(h.Append(nil), 0)
-		if i < len(reqs)-1 {
-			for len(msg)%8 != 0 {
-				msg = append(msg, 0)
-			}
-			h.Next = uint32(len(msg))
-			h.Put(msg)
-		}
-		if h.Flags&wire.FlagSigned != 0 {
-			c.Signer.Sign(msg)
-		}
-		all = append(all, msg...)
-	}
-	return all
-}
-
 // Seal encrypts a message.
 func (c *Client) Seal(msg []byte) []byte {
-	b := make([]byte, crypt.TransformLen+len(msg), crypt.TransformLen+len(msg)+crypt.TagLen)
-	copy(b[crypt.TransformLen:], msg)
-	if err := c.Out.Seal(b, c.SessionID); err != nil {
+	c.T.Helper()
+	b, err := c.Machine.Seal(msg)
+	if err != nil {
 		c.T.Fatal(err)
 	}
 	return b
@@ -135,48 +64,20 @@ func (c *Client) Recv() []Response {
 }
 
 // Take takes a received message apart.
-func (c *Client) Take(msg []byte) (list []Response) {
+func (c *Client) Take(msg []byte) []Response {
 	c.T.Helper()
-	sealed := false
-	if len(msg) > 4 && le.Uint32(msg) == wire.ProtocolTransform {
-		sealed = true
-		if _, err := crypt.SessionOf(msg); err != nil {
-			c.T.Fatal(err)
-		}
-		var err error
-		if msg, err = c.In.Open(append(msg, make([]byte, crypt.TagLen)...)[:len(msg)]); err != nil {
-			c.T.Fatal(err)
-		}
+	list, err := c.Machine.Take(msg)
+	if err != nil {
+		c.T.Fatal(err)
 	}
-	for {
-		h, err := wire.ParseHeader(msg)
-		if err != nil || h.Flags&wire.FlagServerToRedir == 0 {
-			c.T.Fatalf("not a response: %+v %v", h, err)
-		}
-		r := Response{Header: h, Msg: msg, Sealed: sealed}
-		if h.Next != 0 {
-			r.Msg, msg = msg[:h.Next], msg[h.Next:]
-		}
-		c.check(&r)
-		c.Credits += int(h.Credits)
-		list = append(list, r)
-		if h.Next == 0 {
-			return list
-		}
-	}
+	return list
 }
 
-func (c *Client) check(r *Response) {
+// exchange is Send, and the next message as it is.
+func (c *Client) exchange(msg []byte) ([]byte, error) {
 	c.T.Helper()
-	switch {
-	case c.NoVerify || r.Sealed || c.Signer == nil || r.Status == wire.StatusPending:
-	case r.Flags&wire.FlagSigned != 0:
-		if err := c.Signer.Verify(r.Msg); err != nil {
-			c.T.Fatalf("%v: %v", r.Command, err)
-		}
-	case c.Sign && r.MessageID != ^uint64(0) && r.Status != wire.StatusUserSessionDeleted && r.Status != wire.StatusAccessDenied:
-		c.T.Fatalf("%v: the response to a signed request is not signed", r.Command)
-	}
+	c.Send(msg)
+	return c.W.Recv(Timeout)
 }
 
 // Do sends requests as one message of related ones and returns the responses, which must come as one message, too.
