@@ -18,6 +18,8 @@ var owners = map[string][]string{
 	"github.com/spf13/cobra":              {"cmd/fileserver"},
 	"github.com/prometheus/client_golang": {"internal/metrics"},
 	"go.etcd.io/bbolt":                    {"internal/state", "vfs/posix"},
+	"github.com/Mellanox/rdmamap":         {"rdma"},
+	"github.com/vishvananda/netlink":      {"rdma"},
 	"github.com/buildbarn/go-xdr":         nil,
 	"github.com/google/go-cmp":            nil,
 	"github.com/hanwen/go-fuse":           {"vfs/fusetest"},
@@ -28,7 +30,7 @@ var owners = map[string][]string{
 }
 
 // untabled are packages without code of the product.
-var untabled = []string{"internal/lint", "internal/deps"}
+var untabled = []string{"internal/lint"}
 
 // rule is what one entry of the table in docs/architecture.md may import: the
 // package of that name and those below it that have no entry of their own. They
