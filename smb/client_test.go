@@ -41,11 +41,21 @@ func (annOnly) Lookup(name string) (users.User, bool, error) {
 
 // world is a server on three transports: TCP, and SMB Direct on a provider in process and on iWARP.
 type world struct {
-	dial map[string]func() (net.Conn, error)
+	srv     *smb.Server
+	clients *slab.Pool
+	dial    map[string]func() (net.Conn, error)
+	direct  map[string]direct
 }
 
-// memories registers a pool once with each device.
-func memories(t *testing.T, pool *slab.Pool) func(rdma.Device) (*rdma.Memory, error) {
+// direct is where SMB Direct is served, and what a client needs to get there.
+type direct struct {
+	from   rdma.Provider
+	addr   netip.AddrPort
+	memory func(rdma.Device) (*rdma.Memory, error)
+}
+
+// memories registers a pool once with each device. Who reads from peers makes it a sink.
+func memories(t *testing.T, pool *slab.Pool, sink bool) func(rdma.Device) (*rdma.Memory, error) {
 	of := map[rdma.Device]*rdma.Memory{}
 	t.Cleanup(func() {
 		for _, m := range of {
@@ -63,7 +73,7 @@ func memories(t *testing.T, pool *slab.Pool) func(rdma.Device) (*rdma.Memory, er
 			return nil, err
 		}
 		access := rdma.AccessLocalWrite
-		if d.Caps().ReadSinkNeedsRemoteWrite {
+		if sink && d.Caps().ReadSinkNeedsRemoteWrite {
 			access |= rdma.AccessRemoteWrite
 		}
 		m, err := rdma.NewMemory(pd, pool, access)
@@ -103,7 +113,7 @@ func newWorld(t *testing.T, change func(*smb.Config)) *world {
 			}
 		}
 	})
-	w := &world{dial: map[string]func() (net.Conn, error){}}
+	w := &world{srv: srv, clients: clients, dial: map[string]func() (net.Conn, error){}, direct: map[string]direct{}}
 	w.overTCP(t, srv, pool)
 	inProcess := rdmamem.New(rdmamem.Config{Devices: []rdmamem.DeviceConfig{{Caps: rdmamem.IWARPCaps()}, {Caps: rdmamem.IWARPCaps()}}, StrictKeys: true})
 	w.overRDMA(t, "mem", srv, inProcess, second{inProcess}, netip.AddrPortFrom(inProcess.Device(0).Addr(), 5445), pool, clients)
@@ -148,7 +158,7 @@ func (w *world) overTCP(t *testing.T, srv *smb.Server, pool *slab.Pool) {
 }
 
 func (w *world) overRDMA(t *testing.T, name string, srv *smb.Server, p, from rdma.Provider, addr netip.AddrPort, pool, clients *slab.Pool) {
-	ours, theirs := memories(t, pool), memories(t, clients)
+	ours, theirs := memories(t, pool, true), memories(t, clients, false)
 	s, err := smbdirect.NewServer(smbdirect.Config{Memory: ours, Handler: srv.Handler, Logger: slog.New(slog.DiscardHandler),
 		Params: smbdirect.Params{MaxFragmented: tcp.DefaultMaxMessage}})
 	if err != nil {
@@ -165,6 +175,7 @@ func (w *world) overRDMA(t *testing.T, name string, srv *smb.Server, p, from rdm
 			t.Error(err)
 		}
 	})
+	w.direct[name] = direct{from, l.Addr(), theirs}
 	w.dial[name] = func() (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
