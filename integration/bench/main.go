@@ -1,8 +1,8 @@
-// Command bench measures the server against plain TCP and prints one table of
-// ratios. Both sides of each ratio are measured in the same run, in turn: machines
-// are noisy, so a ratio says something and seconds do not.
+// Command bench measures the server against plain TCP, and beside Samba, and prints one
+// table of ratios. Both sides of each ratio are measured in the same run, in turn:
+// machines are noisy, so a ratio says something and seconds do not.
 //
-//	go run ./integration/bench [-rounds N] [-quick] [-dir DIR] [-only provider|nfs|smb] [-profile FILE]
+//	go run ./integration/bench [-rounds N] [-quick] [-dir DIR] [-only provider|nfs|smb|samba] [-profile FILE]
 package main
 
 import (
@@ -11,29 +11,17 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
-	"text/tabwriter"
 
 	"fileserver/rdma/iwarp"
 	"fileserver/rdma/iwarp/iwarpbench"
 )
 
-// row is a line of the table: ours against theirs.
-type row struct {
-	what         string
-	unit         string
-	ours, theirs float64
-	ratio        float64
-	aim          string // as text; empty: none was set
-	met          bool
-}
-
 func main() {
 	rounds := flag.Int("rounds", 5, "measurements of each kind; the medians are printed")
 	quick := flag.Bool("quick", false, "measure a tenth, to see that it works")
 	dir := flag.String("dir", "/dev/shm", "where the share lies: memory, so that no disk is measured")
-	only := flag.String("only", "", "measure just the provider, nfs, or smb")
-	profile := flag.String("profile", "", "write a CPU profile of the server during the NFS measurements")
+	only := flag.String("only", "", "measure just a part: provider, nfs, smb (our client, on SMB Direct and TCP), or samba (beside Samba, with smbtorture)")
+	profile := flag.String("profile", "", "write a CPU profile of the server during its first measurements")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -47,6 +35,11 @@ func run(ctx context.Context, rounds int, quick bool, dir, only, profile string)
 	scale := 10
 	if quick {
 		scale, rounds = 1, min(rounds, 3)
+	}
+	switch only {
+	case "", "provider", "nfs", "smb", "samba":
+	default:
+		return fmt.Errorf("-only %s: it is provider, nfs, smb or samba", only)
 	}
 	var rows []row
 	if only == "" || only == "provider" {
@@ -65,11 +58,19 @@ func run(ctx context.Context, rounds int, quick bool, dir, only, profile string)
 		return err
 	}
 	defer r.close()
+	if only != "nfs" {
+		if err := r.withSamba(ctx); err != nil {
+			if only == "samba" {
+				return err
+			}
+			fmt.Fprintln(os.Stderr, "bench: no comparison with Samba:", err)
+		}
+	}
 	if profile != "" {
 		stop := r.profile(ctx, profile)
 		defer stop()
 	}
-	if only != "smb" {
+	if only == "" || only == "nfs" {
 		served, err := r.rows(ctx, rounds, scale)
 		if err != nil {
 			return fmt.Errorf("NFS: %w", err)
@@ -80,8 +81,15 @@ func run(ctx context.Context, rounds int, quick bool, dir, only, profile string)
 		}
 		rows = append(append(rows, served...), idle...)
 	}
-	if only != "nfs" {
+	if only == "" || only == "smb" {
 		served, err := r.smbRows(ctx, rounds, scale)
+		if err != nil {
+			return fmt.Errorf("SMB: %w", err)
+		}
+		rows = append(rows, served...)
+	}
+	if r.samba != nil && only != "smb" {
+		served, err := r.tortureRows(ctx, rounds, 1+scale/10)
 		if err != nil {
 			return fmt.Errorf("SMB: %w", err)
 		}
@@ -89,22 +97,6 @@ func run(ctx context.Context, rounds int, quick bool, dir, only, profile string)
 	}
 	print(rows)
 	return nil
-}
-
-func print(rows []row) {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "what\tours\tbeside\tunit\tratio\taim\t\t")
-	for _, r := range rows {
-		theirs, ratio, verdict := fmt.Sprintf("%.3g", r.theirs), fmt.Sprintf("%.2f", r.ratio), ""
-		if r.theirs == 0 {
-			theirs, ratio = "-", "-"
-		}
-		if r.aim != "" {
-			verdict = map[bool]string{true: "met", false: "missed"}[r.met]
-		}
-		fmt.Fprintf(w, "%s\t%.3g\t%s\t%s\t%s\t%s\t%s\t\n", r.what, r.ours, theirs, r.unit, ratio, r.aim, verdict)
-	}
-	w.Flush()
 }
 
 // The aims of the provider's figures, with CRC off.
@@ -121,7 +113,7 @@ var aims = map[string]struct {
 
 // providerRows measures the iwarp provider by itself, without and with CRC.
 func providerRows(ctx context.Context, rounds, scale int) ([]row, error) {
-	var rows []row
+	rows := []row{{what: "iWARP in Go beside a TCP stream"}}
 	for _, crc := range []bool{false, true} {
 		cfg := iwarp.Config{NoPeerToPeer: true} // as the kernel's software peer: large FPDUs
 		name := ""
@@ -141,19 +133,4 @@ func providerRows(ctx context.Context, rounds, scale int) ([]row, error) {
 		}
 	}
 	return rows, nil
-}
-
-func median(v []float64) float64 {
-	v = slices.Clone(v)
-	slices.Sort(v)
-	return v[len(v)/2]
-}
-
-// compare makes a row of figures measured in turn.
-func compare(what, unit string, ours, theirs []float64) row {
-	ratios := make([]float64, len(ours))
-	for i := range ours {
-		ratios[i] = ours[i] / theirs[i]
-	}
-	return row{what: what, unit: unit, ours: median(ours), theirs: median(theirs), ratio: median(ratios)}
 }

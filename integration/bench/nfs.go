@@ -98,7 +98,7 @@ func (r *rig) rows(ctx context.Context, rounds, scale int) ([]row, error) {
 		return nil, err
 	}
 	defer conn.Close()
-	var rows []row
+	rows := []row{{what: "NFS over RDMA (iWARP in Go) beside TCP"}}
 	for _, l := range loads {
 		sides := make([][]reader, 2) // RDMA, TCP
 		for range l.depth {
@@ -129,7 +129,7 @@ func (r *rig) rows(ctx context.Context, rounds, scale int) ([]row, error) {
 		for _, rd := range sides[0] {
 			rd.close()
 		}
-		rows = append(rows, compare(l.what, "op/s", rate[0], rate[1]), compare(l.what+", server's CPU", "us/op", cpu[0], cpu[1]))
+		rows = append(rows, compareCost(l.what, int(l.size), series{rate[0], cpu[0]}, series{rate[1], cpu[1]}))
 		// What the runtime does beside the READs (timers, the collector) shows as hundredths.
 		rows = append(rows, row{what: l.what + ", server's allocations", unit: "/op", ours: median(mallocs), aim: "0", met: median(mallocs) < 0.5})
 	}

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"fileserver/integration/debian"
 	"fileserver/internal/slab"
 	"fileserver/rdma"
 	"fileserver/rdma/iwarp"
@@ -124,8 +125,7 @@ log: {level: warn}
 		return nil, err
 	}
 	r.pool = slab.New(slab.Config{})
-	r.samba, err = startSamba(ctx, r.work, share)
-	return r, err
+	return r, nil
 }
 
 // up waits until the server answers.
@@ -229,18 +229,16 @@ func (r *rig) profile(ctx context.Context, file string) (stop func()) {
 
 // cpu is the processor time the server has used.
 func (r *rig) cpu() (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.cmd.Process.Pid))
+	s, err := procStat(fmt.Sprintf("/proc/%d/stat", r.cmd.Process.Pid))
+	return s.own, err
+}
+
+// withSamba starts Samba on the same share.
+func (r *rig) withSamba(ctx context.Context) error {
+	tree, err := debian.Tree(ctx, os.Stderr)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	var ticks int64
-	for _, s := range f[11:13] {
-		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * (time.Second / 100), nil
+	r.samba, err = startSamba(tree, r.work, filepath.Join(r.work, "share"))
+	return err
 }

@@ -9,23 +9,23 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
-// samba is Debian's smbd on the same directory, to compare with.
+// samba is a newer Samba's smbd on the same directory, to compare with.
 type samba struct {
+	tree string // where it and smbtorture are; for chroot
 	cmd  *exec.Cmd
 	gone chan error
 	addr netip.AddrPort
 }
 
-// startSamba starts smbd if there is one and this is root, otherwise it returns nil.
-func startSamba(ctx context.Context, work, share string) (*samba, error) {
-	smbd, err := exec.LookPath("smbd")
-	if err != nil || os.Getuid() != 0 {
-		fmt.Fprintln(os.Stderr, "bench: no comparison with Samba: that needs root, and the package samba")
-		return nil, nil
-	}
+// sambaMount is where the tree shows the rig's directory, in a mount namespace of smbd's own.
+const sambaMount = "/mnt"
+
+// startSamba starts the smbd of tree (package debian) on the share below work.
+func startSamba(tree, work, share string) (*samba, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -34,7 +34,10 @@ func startSamba(ctx context.Context, work, share string) (*samba, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	conf := filepath.Join(dir, "smb.conf")
+	share, err = filepath.Rel(work, share)
+	if err != nil {
+		return nil, err
+	}
 	text := fmt.Sprintf(`[global]
   interfaces = lo
   bind interfaces only = yes
@@ -49,48 +52,71 @@ func startSamba(ctx context.Context, work, share string) (*samba, error) {
   username map = %[2]s/users
   disable netbios = yes
   load printers = no
-  smb2 leases = no
-  oplocks = no
 [data]
   path = %[3]s
   read only = no
-`, port, dir, share)
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+`, port, sambaMount+"/samba", filepath.Join(sambaMount, share))
+	if err := os.WriteFile(filepath.Join(dir, "smb.conf"), []byte(text), 0o600); err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "users"), []byte("root = "+smbUser+"\n"), 0o600); err != nil {
 		return nil, err
 	}
-	add := exec.CommandContext(ctx, "smbpasswd", "-c", conf, "-a", "-s", "root")
-	add.Stdin = strings.NewReader(smbPassword + "\n" + smbPassword + "\n")
-	if out, err := add.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("smbpasswd: %w\n%s", err, out)
-	}
+	start := `set -e
+		mount --bind "$WORK" "$TREE` + sambaMount + `"
+		printf '%s\n%s\n' "$PASSWORD" "$PASSWORD" | chroot "$TREE" smbpasswd -c ` + sambaMount + `/samba/smb.conf -a -s root >/dev/null
+		exec chroot "$TREE" smbd -F --no-process-group -s ` + sambaMount + `/samba/smb.conf`
 	s := &samba{
-		cmd:  exec.Command(smbd, "-F", "--no-process-group", "-s", conf),
+		tree: tree, cmd: exec.Command("unshare", "-m", "sh", "-c", start),
 		gone: make(chan error, 1), addr: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port),
 	}
+	s.cmd.Env = append(os.Environ(), "WORK="+work, "TREE="+tree, "PASSWORD="+smbPassword)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // whose CPU time is smbd's, as it forks for every connection
+	var out strings.Builder
+	s.cmd.Stdout, s.cmd.Stderr = &out, &out
+	s.cmd.WaitDelay = time.Second
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() { s.gone <- s.cmd.Wait() }()
-	for range 100 {
+	for range 200 {
 		if nc, err := net.Dial("tcp", s.addr.String()); err == nil {
 			nc.Close()
 			return s, nil
 		}
-		time.Sleep(50 * time.Millisecond)
+		select {
+		case err := <-s.gone:
+			return nil, fmt.Errorf("smbd: %w\n%s", err, out.String())
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 	s.close()
 	return nil, fmt.Errorf("smbd does not listen on %v", s.addr)
 }
 
+// version is what smbd says it is, such as 4.25.1.
+func (s *samba) version(ctx context.Context) string {
+	out, _ := s.command(ctx, "smbd", "--version").Output()
+	v, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(out)), "Version "), "-")
+	return v
+}
+
+// command runs a program of the tree.
+func (s *samba) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "chroot", append([]string{s.tree, name}, args...)...)
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+// cpu is the processor time that smbd and its children have used.
+func (s *samba) cpu() (time.Duration, error) { return groupCPU(s.cmd.Process.Pid) }
+
 func (s *samba) close() {
-	_ = s.cmd.Process.Signal(os.Interrupt)
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-s.gone:
 	case <-time.After(5 * time.Second):
-		_ = s.cmd.Process.Kill()
+		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
 		<-s.gone
 	}
 }

@@ -241,13 +241,15 @@ func (r *rig) smbRows(ctx context.Context, rounds, scale int) (rows []row, err e
 		}
 		defer samba.c.W.Close()
 	}
+	rows = append(rows, row{what: "SMB, with our client"})
 	for _, l := range smbLoads {
 		if err := overRDMA.register(ctx, r.mem, l.depth, l.size); err != nil {
 			return nil, err
 		}
 		modes := []mode{{s: overRDMA}, {s: overTCP}, {s: overTCP, sign: true}, {s: overTCP, encrypt: true}}
 		if samba != nil {
-			modes = append(modes, mode{s: samba}, mode{s: samba, sign: true}, mode{s: samba, encrypt: true})
+			modes = append(modes,
+				mode{s: samba, samba: true}, mode{s: samba, samba: true, sign: true}, mode{s: samba, samba: true, encrypt: true})
 		}
 		f, err := r.measure(modes, l, rounds, scale)
 		overRDMA.unregister()
@@ -255,15 +257,14 @@ func (r *rig) smbRows(ctx context.Context, rounds, scale int) (rows []row, err e
 			return nil, fmt.Errorf("%s: %w", l.what, err)
 		}
 		rows = append(rows,
-			compare(l.what, "op/s", f[0].rate, f[1].rate),
-			compare(l.what+", server's CPU", "us/op", f[0].cpu, f[1].cpu),
-			compare(l.what+", signed, beside plain on TCP", "op/s", f[2].rate, f[1].rate),
-			compare(l.what+", encrypted, beside plain on TCP", "op/s", f[3].rate, f[1].rate))
+			compareCost(l.what+", SMB Direct beside TCP", l.size, f[0], f[1]),
+			compareCost(l.what+", signed beside plain on TCP", l.size, f[2], f[1]),
+			compareCost(l.what+", encrypted beside plain on TCP", l.size, f[3], f[1]))
 		if samba != nil {
 			rows = append(rows,
-				compare(l.what+" on TCP, beside Samba", "op/s", f[1].rate, f[4].rate),
-				compare(l.what+" on TCP, signed, beside Samba", "op/s", f[2].rate, f[5].rate),
-				compare(l.what+" on TCP, encrypted, beside Samba", "op/s", f[3].rate, f[6].rate))
+				compareCost(l.what+", TCP, beside Samba", l.size, f[1], f[4]),
+				compareCost(l.what+", TCP signed, beside Samba", l.size, f[2], f[5]),
+				compareCost(l.what+", TCP encrypted, beside Samba", l.size, f[3], f[6]))
 		}
 	}
 	return rows, nil
@@ -272,17 +273,20 @@ func (r *rig) smbRows(ctx context.Context, rounds, scale int) (rows []row, err e
 // mode is one way to do a load.
 type mode struct {
 	s             *smbClient
+	samba         bool // beside whom it is
 	sign, encrypt bool
 }
-
-type series struct{ rate, cpu []float64 }
 
 func (r *rig) measure(modes []mode, l smbLoad, rounds, scale int) ([]series, error) {
 	out := make([]series, len(modes))
 	for i := range rounds + 1 {
 		for k, m := range modes {
 			m.s.c.Sign, m.s.c.Encrypt = m.sign, m.encrypt
-			before, err := r.cpu()
+			cpu := r.cpu
+			if m.samba {
+				cpu = r.samba.cpu
+			}
+			before, err := cpu()
 			if err != nil {
 				return nil, err
 			}
@@ -292,13 +296,12 @@ func (r *rig) measure(modes []mode, l smbLoad, rounds, scale int) ([]series, err
 				return nil, err
 			}
 			took := time.Since(start)
-			after, err := r.cpu()
+			after, err := cpu()
 			if err != nil {
 				return nil, err
 			}
 			if i > 0 { // the first warms up
-				out[k].rate = append(out[k].rate, float64(n)/took.Seconds())
-				out[k].cpu = append(out[k].cpu, max(1, float64((after-before).Microseconds()))/float64(n))
+				out[k].add(float64(n)/took.Seconds(), n, after-before)
 			}
 		}
 	}

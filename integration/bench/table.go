@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// row is a line of the table: ours against theirs. One without a unit is a heading.
+type row struct {
+	what         string
+	unit         string
+	ours, theirs float64
+	ratio        float64
+	cpu          cost
+	aim          string // as text; empty: none was set
+	met          bool
+}
+
+// cost is the server's processor time; without a unit it was not measured.
+type cost struct {
+	unit         string
+	ours, theirs float64
+	ratio        float64
+}
+
+func print(rows []row) {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	wide := 0
+	for _, r := range rows {
+		wide = max(wide, len(r.what))
+	}
+	name := func(what string) string { return what + strings.Repeat(" ", wide-len(what)) } // names to the left, figures to the right
+	heading := func(what string) {
+		fmt.Fprintf(w, "%s\tours\tbeside\tunit\tratio\tserver's CPU: ours\tbeside\tunit\tratio\taim\t\t\n", name(what))
+	}
+	for i, r := range rows {
+		if r.unit == "" {
+			if i > 0 {
+				fmt.Fprintf(w, "\t\t\t\t\t\t\t\t\t\t\t\n")
+			}
+			heading(r.what)
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t", name(r.what), pair(r.ours, r.theirs, r.unit, r.ratio))
+		if r.cpu.unit == "" {
+			fmt.Fprint(w, "\t\t\t\t")
+		} else {
+			fmt.Fprintf(w, "%s\t", pair(r.cpu.ours, r.cpu.theirs, r.cpu.unit, r.cpu.ratio))
+		}
+		verdict := ""
+		if r.aim != "" {
+			verdict = map[bool]string{true: "met", false: "missed"}[r.met]
+		}
+		fmt.Fprintf(w, "%s\t%s\t\n", r.aim, verdict)
+	}
+	w.Flush()
+}
+
+// pair is four cells of the table.
+func pair(ours, theirs float64, unit string, ratio float64) string {
+	if theirs == 0 {
+		return fmt.Sprintf("%s\t-\t%s\t-", number(ours), unit)
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%.2f", number(ours), number(theirs), unit, ratio)
+}
+
+// number has three digits, and all of those before the point.
+func number(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+func median(v []float64) float64 {
+	v = slices.Clone(v)
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+// medians are the medians of two series, and of the ratios of what was measured in one round.
+func medians(ours, theirs []float64) (float64, float64, float64) {
+	ratios := make([]float64, len(ours))
+	for i := range ours {
+		ratios[i] = ours[i] / theirs[i]
+	}
+	return median(ours), median(theirs), median(ratios)
+}
+
+// compare makes a row of figures measured in turn.
+func compare(what, unit string, ours, theirs []float64) row {
+	r := row{what: what, unit: unit}
+	r.ours, r.theirs, r.ratio = medians(ours, theirs)
+	return r
+}
+
+// series are measurements of one kind, in turn with others.
+type series struct {
+	rate []float64 // operations per second
+	cpu  []float64 // of the server, microseconds per operation
+}
+
+func (s *series) add(rate float64, operations int, cpu time.Duration) {
+	s.rate = append(s.rate, rate)
+	s.cpu = append(s.cpu, max(1, float64(cpu.Microseconds()))/float64(max(1, operations)))
+}
+
+// compareCost makes a row of figures measured in turn, of operations that move size bytes: large ones cost seconds per GB (1e9 bytes).
+func compareCost(what string, size int, ours, theirs series) row {
+	r := compare(what, "op/s", ours.rate, theirs.rate)
+	unit, per := "us/op", 1.0
+	if size >= 64<<10 {
+		unit, per = "s/GB", 1e3/float64(size)
+	}
+	a, b, ratio := medians(ours.cpu, theirs.cpu)
+	r.cpu = cost{unit, a * per, b * per, ratio}
+	return r
+}
