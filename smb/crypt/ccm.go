@@ -48,6 +48,10 @@ func (c *ccm) chain(x *[aes.BlockSize]byte, b []byte) {
 	}
 }
 
+// longMessage is from where on, in bytes, messages are worth the allocation of the
+// library's counter mode, which takes several blocks at a time.
+const longMessage = 16 << 10
+
 // ctr encrypts or decrypts b in place, and the tag in x with the first counter.
 func (c *ccm) ctr(x *[aes.BlockSize]byte, s *ccmScratch, nonce, b []byte) {
 	s.a = [aes.BlockSize]byte{}
@@ -55,6 +59,11 @@ func (c *ccm) ctr(x *[aes.BlockSize]byte, s *ccmScratch, nonce, b []byte) {
 	copy(s.a[1:], nonce)
 	c.block.Encrypt(s.s[0][:], s.a[:])
 	subtle.XORBytes(x[:], x[:], s.s[0][:])
+	if len(b) >= longMessage {
+		s.a[15] = 1
+		cipher.NewCTR(c.block, s.a[:]).XORKeyStream(b, b)
+		return
+	}
 	// Several counters at once keep the processor's AES unit busy. The counter
 	// field is at least 4 bytes here, and never wraps.
 	for i := uint32(1); len(b) > 0; {

@@ -204,6 +204,34 @@ func TestSeal(t *testing.T) {
 	}
 }
 
+// TestLongCCM encrypts a long message as its parts are encrypted, block after block.
+func TestLongCCM(t *testing.T) {
+	block, err := aes.NewCipher([]byte("0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := ccm{block: block, nonce: ccmNonceLen, tag: TagLen}
+	var s ccmScratch
+	var x, y [aes.BlockSize]byte
+	for _, n := range []int{longMessage, longMessage + 7, 1 << 20} {
+		long := make([]byte, n)
+		c.ctr(&x, &s, []byte("some nonce."), long)
+		short := make([]byte, longMessage-1)
+		c.ctr(&y, &s, []byte("some nonce."), short)
+		if x != y || !bytes.Equal(long[:len(short)], short) {
+			t.Errorf("%d bytes are encrypted otherwise than %d", n, len(short))
+		}
+		a := [aes.BlockSize]byte{14 - ccmNonceLen}
+		copy(a[1:], "some nonce.")
+		binary.BigEndian.PutUint32(a[12:], uint32((n-1)/aes.BlockSize+1))
+		block.Encrypt(a[:], a[:])
+		if last := long[(n-1)/aes.BlockSize*aes.BlockSize:]; !bytes.HasPrefix(a[:], last) {
+			t.Errorf("%d bytes end with %x, want %x", n, last, a)
+		}
+		x, y = [aes.BlockSize]byte{}, [aes.BlockSize]byte{}
+	}
+}
+
 func TestPreauth(t *testing.T) {
 	var a, b Preauth
 	a.Add([]byte("one"))
