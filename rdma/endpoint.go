@@ -23,11 +23,11 @@ const maxGather = 16
 
 // EndpointConfig sizes an endpoint.
 type EndpointConfig struct {
-	Memory    *Memory
-	SendDepth int // send-queue slots for SENDs and WRITEs
-	ReadDepth int // READs outstanding at most; 0: DefaultReadDepth. They have slots of their own
-	RecvDepth int // receives kept posted
-	RecvSize  int // bytes of each receive
+	Memory    *Memory // released at the end ([Memory.Release])
+	SendDepth int     // send-queue slots for SENDs and WRITEs
+	ReadDepth int     // READs outstanding at most; 0: DefaultReadDepth. They have slots of their own
+	RecvDepth int     // receives kept posted
+	RecvSize  int     // bytes of each receive
 	Handler   EndpointHandler
 }
 
@@ -86,8 +86,9 @@ type Endpoint struct {
 	batchWRs []SendWR
 	spare    *SendOp
 
-	credits  int // READs that may be posted
-	reading  int // READs outstanding
+	credits  int   // READs that may be posted
+	reading  int   // READs outstanding
+	sink     *sink // nil: READs go straight to their buffers
 	readQ    readQueue
 	reads    []*readOp
 	spareRd  *readOp
@@ -108,7 +109,7 @@ type recvSlot struct {
 // posts the receives. It does not wait for memory: where there is too little it
 // fails with [ErrNoMemory], before id is touched. Call it before [ID.Accept] or
 // [ID.Connect]. The endpoint owns id from then on; when it fails the caller still
-// does, and rejects or closes it.
+// does, and rejects or closes it, and releases the memory.
 func NewEndpoint(id ID, cfg EndpointConfig) (*Endpoint, error) {
 	caps := id.Device().Caps()
 	if cfg.ReadDepth <= 0 {
@@ -124,18 +125,20 @@ func NewEndpoint(id ID, cfg EndpointConfig) (*Endpoint, error) {
 		return nil, fmt.Errorf("rdma: queues of more than %d requests", maxSlots)
 	case cfg.Memory == nil || cfg.Handler == nil:
 		return nil, errors.New("rdma: endpoint without memory or handler")
-	case caps.ReadSinkNeedsRemoteWrite && cfg.Memory.access&AccessRemoteWrite == 0:
-		return nil, fmt.Errorf("rdma: device %s wants the memory registered for remote writing", id.Device().Name())
+	}
+	sink, err := sinkOf(id.Device(), &caps, &cfg)
+	if err != nil {
+		return nil, err
 	}
 	e := &Endpoint{
 		id: id, cfg: cfg, caps: caps, mem: cfg.Memory,
 		wcs: make([]WC, 32), done: make(chan struct{}), ended: make(chan struct{}),
-		free: cfg.SendDepth, recvs: make([]recvSlot, cfg.RecvDepth), wake: func() {},
+		sink: sink, free: cfg.SendDepth, recvs: make([]recvSlot, cfg.RecvDepth), wake: func() {},
 	}
 	e.lim = limitsOf(caps, min(caps.MaxSGE, maxGather))
 	bufs, err := takeReceives(cfg)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, e.closeSink())
 	}
 	defer func() { // what has not been posted
 		for _, b := range bufs {
@@ -144,14 +147,14 @@ func NewEndpoint(id ID, cfg EndpointConfig) (*Endpoint, error) {
 	}()
 	sends, recvs := cfg.SendDepth+cfg.ReadDepth, max(1, cfg.RecvDepth)
 	if e.cq, err = id.Device().CreateCQ(sends + recvs); err != nil {
-		return nil, err
+		return nil, errors.Join(err, e.closeSink())
 	}
 	e.qp, err = id.CreateQP(cfg.Memory.PD(), QPConfig{
 		SendCQ: e.cq, RecvCQ: e.cq, SendDepth: sends, RecvDepth: recvs,
 		MaxSendSGE: e.lim.sge, MaxRecvSGE: 1,
 	})
 	if err != nil {
-		return nil, errors.Join(err, e.cq.Close())
+		return nil, errors.Join(err, e.cq.Close(), e.closeSink())
 	}
 	for i := range cfg.RecvDepth {
 		e.freeRecv = append(e.freeRecv, uint32(cfg.RecvDepth-1-i))
@@ -193,7 +196,15 @@ func (e *Endpoint) abort(err error) error {
 	}
 	for e.cq.Poll(e.wcs) > 0 {
 	}
-	return errors.Join(err, e.cq.Close())
+	return errors.Join(err, e.cq.Close(), e.closeSink())
+}
+
+// closeSink is called when nothing is outstanding.
+func (e *Endpoint) closeSink() error {
+	if e.sink == nil {
+		return nil
+	}
+	return e.sink.close()
 }
 
 // ID is the connection.

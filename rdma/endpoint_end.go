@@ -122,8 +122,8 @@ func (e *Endpoint) drain(events <-chan error) {
 	}
 	e.mu.Unlock()
 	e.abandon()
-	if cqErr := e.cq.Close(); err == nil {
-		err = errors.Join(closeErr, cqErr)
+	if endErr := errors.Join(closeErr, e.cq.Close(), e.closeSink(), e.mem.Release()); err == nil {
+		err = endErr
 	}
 	e.cfg.Handler.Closed(err)
 	close(e.done)

@@ -112,10 +112,9 @@ func (e *Endpoint) postReads() {
 	k := 0
 	for ; k < readBatch && e.credits > 0 && e.readQ.head != nil; k++ {
 		r := e.readQ.head
-		addr, rkey, n := r.from.take(e.lim.msg)
-		e.readSGEs[k] = e.mem.SGE(r.buf, r.pos, int(n))
+		addr, rkey, n, slot := e.nextRead(r, &e.readSGEs[k])
 		e.readWRs[k] = SendWR{
-			ID: wrID(kindRead, 1, r.index, r.gen), Opcode: OpRead, Flags: SendSignaled,
+			ID: wrID(kindRead, slot, r.index, r.gen), Opcode: OpRead, Flags: SendSignaled,
 			SGL: e.readSGEs[k : k+1 : k+1], RemoteAddr: addr, RKey: rkey,
 		}
 		r.pos += int(n)
@@ -139,8 +138,11 @@ func (e *Endpoint) postReads() {
 		return
 	}
 	for _, wr := range e.readWRs[:k] {
-		_, _, index, _ := splitID(wr.ID)
+		_, slot, index, _ := splitID(wr.ID)
 		r := e.reads[index]
+		if e.sink != nil {
+			e.sink.put(slot)
+		}
 		r.inFlight--
 		e.credits++
 		e.reading--
@@ -154,13 +156,41 @@ func (e *Endpoint) postReads() {
 	e.nudge()
 }
 
+// nextRead takes the next bytes that r is to bring, as many as one READ may, and
+// says where they go; slot is that of the sink, if there is one.
+func (e *Endpoint) nextRead(r *readOp, to *SGE) (addr uint64, rkey, n uint32, slot int) {
+	if e.sink == nil {
+		addr, rkey, n = r.from.take(e.lim.msg)
+		*to = e.mem.SGE(r.buf, r.pos, int(n))
+		return addr, rkey, n, 0
+	}
+	addr, rkey, n = r.from.take(min(e.lim.msg, sinkChunk))
+	slot, *to = e.sink.take(r.buf, r.pos, int(n))
+	return addr, rkey, n, slot
+}
+
+// fetched brings the data of a READ that is done from the sink to its buffer, which
+// the READ, being counted as outstanding, holds. Called with mu held; lets go of it meanwhile.
+func (e *Endpoint) fetched(slot int, ok bool) {
+	if ok {
+		read := e.sink.reads[slot]
+		e.mu.Unlock()
+		read.copy(e.sink, slot)
+		e.mu.Lock()
+	}
+	e.sink.put(slot)
+}
+
 // readDone is the completion of one READ.
 func (e *Endpoint) readDone(wc *WC) {
 	e.mu.Lock()
-	_, _, index, gen := splitID(wc.ID)
+	_, slot, index, gen := splitID(wc.ID)
 	if int(index) >= len(e.reads) || e.reads[index].gen != gen {
 		e.mu.Unlock()
 		return
+	}
+	if e.sink != nil {
+		e.fetched(slot, wc.Status == StatusSuccess)
 	}
 	r := e.reads[index]
 	r.inFlight--

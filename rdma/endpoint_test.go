@@ -3,6 +3,7 @@ package rdma_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/netip"
 	"testing"
 
@@ -20,6 +21,7 @@ type side struct {
 	t    testing.TB
 	pool *slab.Pool
 	mem  *rdma.Memory
+	dom  *rdma.Domain // that mem is from; nil: none
 	id   rdma.ID
 	ep   *rdma.Endpoint
 
@@ -49,6 +51,7 @@ type pairConfig struct {
 	limit                int64
 	wrap                 func(rdma.ID) rdma.ID
 	access               rdma.Access
+	own                  bool // the server has a protection domain of its own
 }
 
 // pair makes a connection of two endpoints over rdma/mem.
@@ -69,7 +72,9 @@ func pair(t testing.TB, c pairConfig) (client, server *side, p *mem.Provider) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, server = newSide(t, c, cid), nil
+	cc := c
+	cc.own = false
+	client, server = newSide(t, cc, cid), nil
 	ready := make(chan *side)
 	go func() {
 		id, err := l.Accept(context.Background())
@@ -105,14 +110,20 @@ func newSide(t testing.TB, c pairConfig, id rdma.ID) *side {
 	}
 	s := &side{t: t, id: id, got: make(chan *slab.Buf, 1024), inv: make(chan uint32, 1024), closed: make(chan error, 1)}
 	s.pool = slab.New(slab.Config{Limit: max(c.limit, 64<<20)})
-	pd, err := id.Device().AllocPD()
-	if err != nil {
-		t.Fatal(err)
-	}
 	if c.access == 0 {
 		c.access = rdma.AccessLocalWrite | rdma.AccessRemoteRead | rdma.AccessRemoteWrite
 	}
-	s.mem, err = rdma.NewMemory(pd, s.pool, c.access)
+	var err error
+	if c.own {
+		s.dom = rdma.NewDomain(id.Device(), s.pool, true)
+		s.mem, err = s.dom.Attach()
+	} else {
+		var pd rdma.PD
+		if pd, err = id.Device().AllocPD(); err != nil {
+			t.Fatal(err)
+		}
+		s.mem, err = rdma.NewMemory(pd, s.pool, c.access)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,10 +147,11 @@ func (s *side) end() error {
 	if l := s.pool.Leaks(); len(l) > 0 {
 		s.t.Errorf("%d buffers leaked: %v", len(l), l[0])
 	}
-	if err := s.mem.Close(); err != nil {
-		s.t.Error(err)
+	release := func() error { return errors.Join(s.mem.Close(), s.mem.PD().Dealloc()) }
+	if s.dom != nil {
+		release = s.dom.Close // the endpoint has given its memory back
 	}
-	if err := s.mem.PD().Dealloc(); err != nil {
+	if err := release(); err != nil {
 		s.t.Error(err)
 	}
 	if err := s.pool.Close(); err != nil {

@@ -20,6 +20,8 @@ type Memory struct {
 	pool   *slab.Pool
 	access Access
 	stop   func()
+	domain *Domain // that it is given back to; nil: none
+	own    bool    // it serves one connection, alone in its protection domain
 
 	table atomic.Pointer[[]region] // by Arena.ID; replaced, never changed
 

@@ -89,6 +89,13 @@ func IWARPCaps() rdma.Caps {
 	}
 }
 
+// AdapterCaps imitate an iWARP adapter: as [IWARPCaps], with keys of sinks that cross the wire.
+func AdapterCaps() rdma.Caps {
+	c := IWARPCaps()
+	c.ReadSinkNeedsRemoteWrite = true
+	return c
+}
+
 // RoCECaps imitate a RoCE v2 device, with messages of at most 8 MiB.
 func RoCECaps() rdma.Caps {
 	return rdma.Caps{

@@ -14,11 +14,13 @@ import (
 	"fileserver/rdma"
 )
 
-// host is one side's device memory, shared by its endpoints.
+// host is one side's device memory: what a client opens to its server, shared by
+// its endpoints, or a server's domain.
 type host struct {
-	t    testing.TB
-	pool *slab.Pool
-	mem  *rdma.Memory
+	t      testing.TB
+	pool   *slab.Pool
+	mem    *rdma.Memory // nil: the domain's
+	domain *rdma.Domain
 }
 
 func newHost(t testing.TB, dev rdma.Device) *host {
@@ -31,17 +33,29 @@ func newHost(t testing.TB, dev rdma.Device) *host {
 	if h.mem, err = rdma.NewMemory(pd, h.pool, remote); err != nil {
 		t.Fatal(err)
 	}
+	h.cleanup(h.mem.Close, pd.Dealloc)
+	return h
+}
+
+func newServerHost(t testing.TB, dev rdma.Device, own bool) *host {
+	h := &host{t: t, pool: slab.New(slab.Config{Limit: 256 << 20})}
+	h.domain = rdma.NewDomain(dev, h.pool, own)
+	h.cleanup(h.domain.Close)
+	return h
+}
+
+func (h *host) cleanup(steps ...func() error) {
+	t := h.t
 	t.Cleanup(func() {
 		for _, l := range h.pool.Leaks() {
 			t.Error(l)
 		}
-		for _, f := range []func() error{h.mem.Close, pd.Dealloc, h.pool.Close} {
+		for _, f := range append(steps, h.pool.Close) {
 			if err := f(); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	return h
 }
 
 func (h *host) buf(n int) *slab.Buf {
@@ -68,8 +82,12 @@ func (p *peer) Closed(err error) { p.closed <- err }
 
 func (h *host) peer(id rdma.ID, c rdma.EndpointConfig, received func(*peer, *slab.Buf)) (*peer, error) {
 	p := &peer{host: h, received: received, closed: make(chan error, 1)}
-	c.Memory, c.Handler = h.mem, p
 	var err error
+	if c.Handler, c.Memory = p, h.mem; c.Memory == nil {
+		if c.Memory, err = h.domain.Attach(); err != nil {
+			return nil, err
+		}
+	}
 	p.ep, err = rdma.NewEndpoint(id, c)
 	return p, err
 }
@@ -83,8 +101,9 @@ func (p *peer) end() {
 	}
 }
 
-// endpoints makes n connections, all open at once.
-func (r *rig) endpoints(n int, c rdma.EndpointConfig, client, server func(*peer, *slab.Buf)) (clients, servers []*peer) {
+// endpoints makes n connections, all open at once; with own each has a
+// protection domain of its own on the server's side.
+func (r *rig) endpoints(n int, own bool, c rdma.EndpointConfig, client, server func(*peer, *slab.Buf)) (clients, servers []*peer) {
 	r.t.Helper()
 	l := r.listen()
 	defer l.Close()
@@ -102,7 +121,7 @@ func (r *rig) endpoints(n int, c rdma.EndpointConfig, client, server func(*peer,
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	sh = newHost(r.t, devices[0])
+	sh = newServerHost(r.t, devices[0], own)
 	go func() {
 		accepted <- func() error {
 			for i := range servers {
@@ -192,7 +211,7 @@ func testMany(r *rig) {
 		}
 	}
 	c := rdma.EndpointConfig{SendDepth: 4, RecvDepth: 4, RecvSize: 2048, ReadDepth: 2}
-	clients, servers := r.endpoints(conns, c, heard, echo)
+	clients, servers := r.endpoints(conns, false, c, heard, echo)
 	for _, p := range clients {
 		say(p, 0)
 	}
@@ -283,7 +302,12 @@ func slicesOf(p *peer, b *slab.Buf, k int) (segs []rdma.Segment) {
 	return segs
 }
 
-func testEndpoint(r *rig) {
+func testEndpoint(r *rig) { r.testEndpoint(false) }
+
+// testEndpointOwnDomain has a protection domain for the connection alone.
+func testEndpointOwnDomain(r *rig) { r.testEndpoint(true) }
+
+func (r *rig) testEndpoint(own bool) {
 	const calls, window = 200, 24
 	type call struct{ src, dst *slab.Buf }
 	var mu sync.Mutex
@@ -304,7 +328,7 @@ func testEndpoint(r *rig) {
 		<-slots
 	}
 	c := rdma.EndpointConfig{SendDepth: 8, RecvDepth: window + 1, RecvSize: 4096}
-	clients, servers := r.endpoints(1, c, client, copier)
+	clients, servers := r.endpoints(1, own, c, client, copier)
 	p := clients[0]
 	ctx, cancel := deadline()
 	defer cancel()
@@ -362,7 +386,7 @@ func testEndpointDrain(r *rig) {
 			_ = p.ep.Repost(buf)
 		}
 		c := rdma.EndpointConfig{SendDepth: 4, RecvDepth: 64, RecvSize: 4096}
-		clients, servers := r.endpoints(1, c, client, copier)
+		clients, servers := r.endpoints(1, round >= 3, c, client, copier)
 		p := clients[0]
 		src, dst := p.buf(300_000), p.buf(300_000)
 		why := fmt.Errorf("enough")

@@ -88,6 +88,7 @@ func runAll(t *testing.T, open func(*testing.T) *rig) {
 		{"Many", testMany},
 		{"Random", testRandom},
 		{"Endpoint", testEndpoint},
+		{"EndpointOwnDomain", testEndpointOwnDomain},
 		{"EndpointDrain", testEndpointDrain},
 	} {
 		t.Run(c.name, func(t *testing.T) {
