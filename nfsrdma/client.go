@@ -124,10 +124,10 @@ func Dial(ctx context.Context, p rdma.Provider, addr netip.AddrPort, cfg ClientC
 		return nil, errors.Join(err, id.Close())
 	}
 	c.ep, err = rdma.NewEndpoint(id, rdma.EndpointConfig{
-		Memory: c.mem, SendDepth: cfg.Credits + 1, RecvDepth: cfg.Credits + 1, RecvSize: cfg.Inline, Handler: c,
+		Memory: c.mem, SendDepth: cfg.Credits + 1, ReadDepth: -1, RecvDepth: cfg.Credits + 1, RecvSize: cfg.Inline, Handler: c,
 	})
 	if err != nil {
-		return nil, errors.Join(err, id.Close())
+		return nil, errors.Join(err, id.Close(), c.mem.Release())
 	}
 	params := rdma.ConnParams{IRD: id.Device().Caps().MaxIRD, RNRRetry: 7}
 	if !cfg.NoPrivateData {

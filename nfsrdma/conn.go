@@ -70,11 +70,14 @@ func (l *callList) pop() *call {
 }
 
 func newConn(s *Server, id rdma.ID) (*Conn, error) {
+	remote := id.Remote()
+	if remote.ORD == 0 {
+		return nil, errors.New("the peer answers no RDMA READs, so it could not write")
+	}
 	mem, err := s.cfg.Memory(id.Device())
 	if err != nil {
 		return nil, err
 	}
-	remote := id.Remote()
 	c := &Conn{
 		srv: s, mem: mem, peer: parsePrivate(remote.PrivateData),
 		done: make(chan struct{}), replyCh: make(chan struct{}, 1), opened: time.Now(),
@@ -86,13 +89,10 @@ func newConn(s *Server, id rdma.ID) (*Conn, error) {
 		ID: rpc.NextConnID(), Transport: caps.Transport.String(),
 		RemoteAddr: id.RemoteAddr(), LocalAddr: id.LocalAddr(), Done: c.done,
 	}
-	if remote.ORD == 0 {
-		return nil, errors.New("the peer answers no RDMA READs, so it could not write")
-	}
 	// One reply buffer there must be, or a connection could wait for memory that only its own calls could free.
 	first, ok := mem.Pool().TryGet(s.cfg.Inline)
 	if !ok {
-		return nil, errors.New("no memory for another connection")
+		return nil, errors.Join(errors.New("no memory for another connection"), mem.Release())
 	}
 	c.replies = append(c.replies, &replyBuf{first})
 	c.ep, err = rdma.NewEndpoint(id, rdma.EndpointConfig{
@@ -101,7 +101,7 @@ func newConn(s *Server, id rdma.ID) (*Conn, error) {
 	})
 	if err != nil {
 		first.Release()
-		return nil, err
+		return nil, errors.Join(err, mem.Release())
 	}
 	return c, nil
 }
@@ -235,6 +235,8 @@ func (c *Conn) drain() {
 	c.mu.Unlock()
 	if idle {
 		c.ep.Disconnect(nil)
+	} else {
+		c.ep.EndIfStalled(drainPatience)
 	}
 }
 

@@ -17,10 +17,10 @@ import (
 // TestChunks sends and fetches data in every way, on devices of every kind, with
 // segments large and small.
 func TestChunks(t *testing.T) {
-	for name, caps := range map[string]rdma.Caps{"mem": mem.DefaultCaps(), "iwarp": mem.IWARPCaps(), "roce": mem.RoCECaps()} {
+	for name, caps := range map[string]rdma.Caps{"mem": mem.DefaultCaps(), "iwarp": mem.IWARPCaps(), "adapter": mem.AdapterCaps(), "roce": mem.RoCECaps()} {
 		for _, segment := range []int{0, 128 << 10, 4096, 1000} {
 			t.Run(fmt.Sprintf("%s/%d", name, segment), func(t *testing.T) {
-				e := newEnv(t, options{caps: caps})
+				e := newEnv(t, options{caps: caps, own: segment == 4096})
 				c := e.dial(ClientConfig{SegmentSize: segment})
 				for _, n := range []int{0, 1, 2, 3, 4, 5, 1000, 3001, 4096, 9000, 65537, 70000} {
 					echo(t, e, c, n)

@@ -72,6 +72,7 @@ type options struct {
 	server Config // Handler, Memory and Logger are filled in
 	limit  int64  // of the server's pool
 	quick  bool   // pools without debugging, which allocates
+	own    bool   // a protection domain for each connection
 }
 
 func newEnv(t *testing.T, o options) *env {
@@ -81,7 +82,8 @@ func newEnv(t *testing.T, o options) *env {
 	e.server = slab.New(slab.Config{Limit: o.limit, Debug: !o.quick})
 	e.client = slab.New(slab.Config{Debug: !o.quick})
 	o.server.Handler = rpcHandler(e.serve)
-	o.server.Memory = e.memory("server", e.server)
+	domain := rdma.NewDomain(e.p.Device(0), e.server, o.own)
+	o.server.Memory = func(rdma.Device) (*rdma.Memory, error) { return domain.Attach() }
 	o.server.Logger = slog.New(slog.NewTextHandler(&e.logs, nil))
 	var err error
 	if e.srv, err = NewServer(o.server); err != nil {
@@ -105,6 +107,9 @@ func newEnv(t *testing.T, o options) *env {
 		defer cancel()
 		if err := e.srv.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)
+		}
+		if err := domain.Close(); err != nil {
+			t.Error(err)
 		}
 		for _, m := range e.mem {
 			if err := m.Close(); err != nil {

@@ -3,6 +3,7 @@ package nfsrdma
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"fileserver/rdma"
@@ -102,4 +103,27 @@ func TestEndWithCallsParked(t *testing.T) {
 	e.until("one runs", func(c *Conn) bool { return c.Stats().Running == 1 })
 	close(e.gate)
 	do(t, e.dial(ClientConfig{}), &Request{Head: head(doHead, 5)})
+}
+
+// TestShutdownLeavesVanishedClients: a client that never answers the READ of its chunk does not use up the time to stop.
+func TestShutdownLeavesVanishedClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEnv(t, options{caps: mem.IWARPCaps()})
+		c := e.dial(ClientConfig{})
+		do(t, c, &Request{Head: head(doHead, 5)})
+		e.p.Device(0).HoldReads()
+		req := &Request{Head: head(doHoldPayload, 10_000), Reads: []Item{{Pos: 16, Buf: e.buf(10_000), Len: 10_000}}}
+		done := make(chan error, 1)
+		go func() { done <- c.Do(context.Background(), req, &Response{}) }()
+		e.until("the server reads", func(c *Conn) bool { return c.Stats().ReadsOutstanding == 1 })
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := e.srv.Shutdown(ctx); err != nil || time.Since(began) > 2*drainPatience {
+			t.Errorf("shutdown after %v: %v", time.Since(began), err)
+		}
+		if err := <-done; err == nil {
+			t.Error("the call was answered")
+		}
+	})
 }

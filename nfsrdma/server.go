@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"fileserver/internal/workers"
 	"fileserver/nfs/rpc"
@@ -32,12 +33,15 @@ const (
 	spareRecvs = 8
 	// keptReplies is how many reply buffers a connection keeps once it has needed them.
 	keptReplies = 32
+	// drainPatience is how long a client may take none of its replies, and send none of its data, while the server stops.
+	drainPatience = 3 * time.Second
 )
 
 // Config is what a Server needs.
 type Config struct {
 	Handler rpc.Handler
-	// Memory is the registered memory for a device, the same at every call.
+	// Memory is the registered memory for a connection on a device: one for all
+	// of them, or what [rdma.Domain.Attach] returns.
 	Memory func(rdma.Device) (*rdma.Memory, error)
 	Logger *slog.Logger
 	// MaxConns bounds the connections; 0: no bound.
@@ -62,7 +66,8 @@ type Server struct {
 	accepted int64
 	ended    Stats // of the connections that have ended; see Totals
 	closing  bool
-	empty    chan struct{} // closed when closing and no connection is left
+	settled  bool          // closing, and no connection is being opened any more
+	empty    chan struct{} // closed when settled and no connection is left
 	opening  sync.WaitGroup
 }
 
@@ -162,7 +167,7 @@ func (s *Server) remove(c *Conn) {
 	delete(s.conns, c)
 	last := c.Stats()
 	s.ended.add(&last)
-	if s.closing && len(s.conns) == 0 {
+	if s.settled && len(s.conns) == 0 {
 		close(s.empty)
 	}
 }
@@ -186,15 +191,18 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	first := !s.closing
 	s.closing = true
-	if first && len(s.conns) == 0 {
-		close(s.empty)
-	}
 	s.mu.Unlock()
 	if !first {
 		<-s.empty
 		return nil
 	}
 	s.opening.Wait()
+	s.mu.Lock()
+	s.settled = true
+	if len(s.conns) == 0 {
+		close(s.empty)
+	}
+	s.mu.Unlock()
 	for _, c := range s.Conns() {
 		c.drain()
 	}

@@ -86,9 +86,11 @@ type Endpoint struct {
 	batchWRs []SendWR
 	spare    *SendOp
 
-	credits  int   // READs that may be posted
-	reading  int   // READs outstanding
-	sink     *sink // nil: READs go straight to their buffers
+	credits int   // READs that may be posted
+	reading int   // READs outstanding
+	sink    *sink // nil: READs go straight to their buffers
+
+	stall    stall
 	readQ    readQueue
 	reads    []*readOp
 	spareRd  *readOp
@@ -112,7 +114,7 @@ type recvSlot struct {
 // does, and rejects or closes it, and releases the memory.
 func NewEndpoint(id ID, cfg EndpointConfig) (*Endpoint, error) {
 	caps := id.Device().Caps()
-	if cfg.ReadDepth <= 0 {
+	if cfg.ReadDepth == 0 {
 		cfg.ReadDepth = DefaultReadDepth
 	}
 	cfg.ReadDepth = max(0, min(cfg.ReadDepth, caps.MaxORD))

@@ -94,6 +94,7 @@ func (e *Endpoint) drain(events <-chan error) {
 	e.mu.Lock()
 	e.wake = cancel
 	e.mu.Unlock()
+	e.unwatch()
 	e.refuseQueued()
 	for {
 		n := e.cq.Poll(e.wcs)

@@ -196,6 +196,7 @@ func (e *Endpoint) readDone(wc *WC) {
 	r.inFlight--
 	e.credits++
 	e.reading--
+	e.stall.done++
 	if wc.Status != StatusSuccess && (r.err == nil || isFlushed(r.err)) {
 		r.err = &CompletionError{Opcode: wc.Opcode, Status: wc.Status}
 	}

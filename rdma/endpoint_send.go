@@ -313,6 +313,7 @@ func (e *Endpoint) partDone(wc *WC, end bool) {
 	if end {
 		op.inFlight--
 		e.flying--
+		e.stall.done++
 		e.free += n
 		fin = op.inFlight == 0 && !op.queued
 	}

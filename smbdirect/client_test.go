@@ -203,8 +203,12 @@ func (d doneChan) Completed(err error) { d <- err }
 
 // The server writes into the client's memory before its answer, reads from it,
 // and gives the key back with the answer, once: a strict device would not take it again otherwise.
-func TestPlaceReadInvalidate(t *testing.T) {
-	bubble(t, options{}, func(t *testing.T, e *env) {
+func TestPlaceReadInvalidate(t *testing.T) { placeReadInvalidate(t, mem.IWARPCaps()) }
+
+func TestPlaceReadInvalidateOnAdapter(t *testing.T) { placeReadInvalidate(t, mem.AdapterCaps()) }
+
+func placeReadInvalidate(t *testing.T, caps rdma.Caps) {
+	bubble(t, options{caps: caps}, func(t *testing.T, e *env) {
 		h := &client{in: make(chan []byte, 10), closed: make(chan error, 1)}
 		c, err := Dial(context.Background(), clientSide{e.p}, e.addr, DialConfig{
 			Memory: e.memory("client"), Handler: func(*Conn) transport.Handler { return h },

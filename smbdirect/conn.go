@@ -106,9 +106,13 @@ func newConn(id rdma.ID, mem *rdma.Memory, p Params, client bool, connID uint64,
 		c.slot[i] = headerSlot{c, uint16(i)}
 		c.slots = append(c.slots, uint16(i))
 	}
+	reads := DefaultReadDepth
+	if client {
+		reads = -1
+	}
 	var err error
 	c.ep, err = rdma.NewEndpoint(id, rdma.EndpointConfig{
-		Memory: mem, SendDepth: sendDepth, RecvDepth: p.Credits, RecvSize: max(p.ReceiveSize, 512), Handler: c,
+		Memory: mem, SendDepth: sendDepth, ReadDepth: reads, RecvDepth: p.Credits, RecvSize: max(p.ReceiveSize, 512), Handler: c,
 	})
 	if err != nil {
 		c.headers.Release()

@@ -35,7 +35,7 @@ func Dial(ctx context.Context, p rdma.Provider, addr netip.AddrPort, cfg DialCon
 	}
 	c, err := newConn(id, mem, cfg.Params, true, 0, cfg.Handler)
 	if err != nil {
-		return nil, errors.Join(err, id.Close())
+		return nil, errors.Join(err, id.Close(), mem.Release())
 	}
 	gone := make(chan struct{})
 	c.ended = func(error) { close(gone) }

@@ -77,9 +77,10 @@ func newEnv(t *testing.T, o options) *env {
 	e.pools = map[string]*slab.Pool{
 		"server": slab.New(slab.Config{Limit: o.limit, Debug: true}), "client": slab.New(slab.Config{Debug: true}),
 	}
+	domain := rdma.NewDomain(e.p.Device(0), e.pools["server"], false)
 	var err error
 	e.srv, err = NewServer(Config{
-		Memory: e.memory("server"), Params: o.params, EarlyMessage: o.early, Logger: slog.New(slog.NewTextHandler(e, nil)),
+		Memory: func(rdma.Device) (*rdma.Memory, error) { return domain.Attach() }, Params: o.params, EarlyMessage: o.early, Logger: slog.New(slog.NewTextHandler(e, nil)),
 		Handler: func(c transport.Conn) transport.Handler { return &echo{e, c} },
 	})
 	if err != nil {
@@ -102,6 +103,9 @@ func newEnv(t *testing.T, o options) *env {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
 		if err := e.srv.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if err := domain.Close(); err != nil {
 			t.Error(err)
 		}
 		for _, m := range e.mem {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"fileserver/rdma"
 	"fileserver/smb/transport"
@@ -15,9 +16,13 @@ import (
 // DefaultReadDepth is the number of RDMA READs outstanding per connection, where peer and device allow.
 const DefaultReadDepth = 32
 
+// drainPatience is how long a client may neither take nor send anything while the server stops.
+const drainPatience = 3 * time.Second
+
 // Config is what a Server needs.
 type Config struct {
-	// Memory is the registered memory for a device, the same at every call.
+	// Memory is the registered memory for a connection on a device: one for all
+	// of them, or what [rdma.Domain.Attach] returns.
 	Memory func(rdma.Device) (*rdma.Memory, error)
 	// Handler makes the protocol's side of a connection that has been
 	// negotiated. It is called on the connection's goroutine and must not block, nor send.
@@ -39,12 +44,14 @@ type Server struct {
 	cfg    Config
 	lastID atomic.Uint64
 
-	mu      sync.Mutex
-	conns   map[*serverConn]struct{}
-	opening int
-	closing bool
-	empty   chan struct{} // closed when closing and no connection is left
-	past    Totals        // of connections that have ended
+	mu        sync.Mutex
+	conns     map[*serverConn]struct{}
+	opening   int // connections that have not negotiated
+	closing   bool
+	settled   bool          // closing, and no request is being answered any more
+	empty     chan struct{} // closed when settled and no connection is left
+	past      Totals        // of connections that have ended
+	answering sync.WaitGroup
 }
 
 // serverConn keeps the server's books of a connection, between it and the protocol's handler.
@@ -86,36 +93,51 @@ func (s *Server) Serve(ctx context.Context, ln rdma.Listener) error {
 			}
 			return err
 		}
-		if err := s.open(id); err != nil {
-			s.cfg.Logger.Warn("smbdirect: connection refused", "remote", id.RemoteAddr(), "reason", err)
-			_ = id.Reject(nil) // the peer learns it, or has gone
+		if err := s.admit(id); err != nil {
+			s.refuse(id, err)
+			continue
 		}
+		go func() { // it may have to register memory
+			defer s.answering.Done()
+			if err := s.open(id); err != nil {
+				s.refuse(id, err)
+			}
+		}()
 	}
+}
+
+func (s *Server) refuse(id rdma.ID, err error) {
+	s.cfg.Logger.Warn("smbdirect: connection refused", "remote", id.RemoteAddr(), "reason", err)
+	_ = id.Reject(nil) // the peer learns it, or has gone
+}
+
+// admit counts a connection request that is to be answered, or says why not.
+func (s *Server) admit(id rdma.ID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closing:
+		return errors.New("the server is shutting down")
+	case s.cfg.MaxConns > 0 && len(s.conns) >= s.cfg.MaxConns:
+		return fmt.Errorf("there are %d connections, the configured most", s.cfg.MaxConns)
+	case s.opening >= s.cfg.MaxNegotiating:
+		return fmt.Errorf("%d connections are being negotiated already", s.opening)
+	case id.Remote().ORD == 0 && id.Device().Caps().Transport != rdma.TransportIWARP:
+		return errors.New("the peer answers no RDMA READs, so it could not write")
+	}
+	s.opening++
+	s.answering.Add(1)
+	return nil
 }
 
 // open answers a connection request. When it fails the ID is still the caller's.
 func (s *Server) open(id rdma.ID) error {
-	s.mu.Lock()
-	switch {
-	case s.closing:
-		s.mu.Unlock()
-		return errors.New("the server is shutting down")
-	case s.cfg.MaxConns > 0 && len(s.conns) >= s.cfg.MaxConns:
-		s.mu.Unlock()
-		return fmt.Errorf("there are %d connections, the configured most", s.cfg.MaxConns)
-	case s.opening >= s.cfg.MaxNegotiating:
-		s.mu.Unlock()
-		return fmt.Errorf("%d connections are being negotiated already", s.opening)
-	}
-	s.opening++
-	s.mu.Unlock()
 	sc := &serverConn{s: s}
 	mem, err := s.cfg.Memory(id.Device())
-	if err == nil && id.Remote().ORD == 0 && id.Device().Caps().Transport != rdma.TransportIWARP {
-		err = errors.New("the peer answers no RDMA READs, so it could not write")
-	}
 	if err == nil {
-		sc.c, err = newConn(id, mem, s.cfg.Params, false, s.cfg.NextID(), sc.opened)
+		if sc.c, err = newConn(id, mem, s.cfg.Params, false, s.cfg.NextID(), sc.opened); err != nil {
+			err = errors.Join(err, mem.Release())
+		}
 	}
 	if err != nil {
 		s.mu.Lock()
@@ -168,7 +190,7 @@ func (sc *serverConn) closed(err error) {
 		s.opening--
 	}
 	delete(s.conns, sc)
-	if s.closing && len(s.conns) == 0 {
+	if s.settled && len(s.conns) == 0 {
 		close(s.empty)
 	}
 }
@@ -185,15 +207,25 @@ func (s *Server) Conns() []*Conn {
 }
 
 // Shutdown refuses new connections and waits until all have ended: the protocol
-// ends those it has. When ctx ends they are disconnected.
+// ends those it has. Those whose peers neither take nor send anything meanwhile
+// are disconnected, and all of them when ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	first := !s.closing
 	s.closing = true
-	if first && len(s.conns) == 0 {
-		close(s.empty)
-	}
 	s.mu.Unlock()
+	if first {
+		s.answering.Wait()
+		s.mu.Lock()
+		s.settled = true
+		if len(s.conns) == 0 {
+			close(s.empty)
+		}
+		s.mu.Unlock()
+	}
+	for _, c := range s.Conns() {
+		c.ep.EndIfStalled(drainPatience)
+	}
 	select {
 	case <-s.empty:
 		return nil

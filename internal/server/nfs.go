@@ -59,7 +59,7 @@ func (s *Server) startIWARP(handler rpc.Handler) (*rdmaService, error) {
 	}
 	r := &rdmaService{log: s.log, provider: p, addrs: on(cfg.Listen, cfg.NFS.RDMAPort)}
 	r.rpc, err = nfsrdma.NewServer(nfsrdma.Config{
-		Handler: handler, Memory: p.memory.get, Logger: s.log.Logger,
+		Handler: handler, Memory: p.memory.attach, Logger: s.log.Logger,
 		MaxConns: cfg.Limits.Connections, Credits: cfg.Limits.InFlight,
 	})
 	if err != nil {

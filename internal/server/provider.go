@@ -11,7 +11,7 @@ import (
 // provider is the RDMA provider in software, and the pool's memory as registered with its devices.
 type provider struct {
 	*iwarp.Provider
-	memory *memories
+	memory *domains
 }
 
 // software is the RDMA provider in software, which all protocols use; it is made when first asked for.
@@ -28,7 +28,7 @@ func (s *Server) software() (*provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("iwarp: %w", err)
 	}
-	s.iwarp = &provider{p, &memories{pool: s.pool}}
+	s.iwarp = &provider{p, &domains{pool: s.pool, own: cfg.RDMA.Domain == config.DomainConnection}}
 	s.addIWARPMetrics(s.iwarp)
 	return s.iwarp, nil
 }

@@ -148,8 +148,8 @@ func nullOverRDMA(t *testing.T, at netip.AddrPort) {
 		t.Fatal(err)
 	}
 	pool := slab.New(slab.Config{Debug: true})
-	mems := &memories{pool: pool}
-	c, err := nfsrdma.Dial(t.Context(), p, at, nfsrdma.ClientConfig{Memory: func(d rdma.Device) (*rdma.Memory, error) { return mems.get(d) }})
+	mems := &domains{pool: pool}
+	c, err := nfsrdma.Dial(t.Context(), p, at, nfsrdma.ClientConfig{Memory: func(d rdma.Device) (*rdma.Memory, error) { return mems.attach(d) }})
 	if err != nil {
 		t.Fatal(err)
 	}

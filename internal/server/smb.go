@@ -92,7 +92,7 @@ func (s *Server) startDirect(served *rdmaAddrs) (*smbdirect.Server, error) {
 		return nil, err
 	}
 	d, err := smbdirect.NewServer(smbdirect.Config{
-		Memory: p.memory.get, Handler: s.smb.Handler, Logger: s.log.Logger, MaxConns: s.cfg.Limits.Connections, NextID: rpc.NextConnID,
+		Memory: p.memory.attach, Handler: s.smb.Handler, Logger: s.log.Logger, MaxConns: s.cfg.Limits.Connections, NextID: rpc.NextConnID,
 		EarlyMessage: tcp.EarlyMessage,
 		// When it encrypts, Linux sends the largest WRITEs without RDMA and without regard to this limit.
 		Params: smbdirect.Params{MaxFragmented: tcp.DefaultMaxMessage},

@@ -1,0 +1,61 @@
+package rdma
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrStalled ends a connection whose peer neither takes what it is sent nor
+// answers READs, once somebody waits for its end ([Endpoint.EndIfStalled]).
+var ErrStalled = errors.New("rdma: the peer has taken nothing and sent nothing for too long")
+
+// stall watches over requests that make no progress. The endpoint's lock guards it.
+type stall struct {
+	timer *time.Timer
+	every time.Duration
+	done  uint64 // requests that have completed
+	seen  uint64 // done, when last looked
+	busy  bool   // something was outstanding then
+}
+
+// EndIfStalled disconnects with [ErrStalled] when requests are outstanding, or wait,
+// and none of them completes for d to 2 d, now or later: for a server that wants to
+// stop and finds a client that has vanished, of which TCP or the device learns only after long retrying.
+func (e *Endpoint) EndIfStalled(d time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := &e.stall
+	if s.timer != nil || e.failing {
+		return
+	}
+	s.every, s.seen, s.busy = d, s.done, e.outstanding()
+	s.timer = time.AfterFunc(d, e.checkStall)
+}
+
+// outstanding tells whether anything but receives is. Called with mu held.
+func (e *Endpoint) outstanding() bool {
+	return e.flying > 0 || e.reading > 0 || e.sendQ.n > 0 || e.readQ.n > 0
+}
+
+func (e *Endpoint) checkStall() {
+	e.mu.Lock()
+	s := &e.stall
+	stuck := s.busy && s.seen == s.done && e.outstanding()
+	s.seen, s.busy = s.done, e.outstanding()
+	if !stuck && !e.failing {
+		s.timer.Reset(s.every)
+	}
+	e.mu.Unlock()
+	if stuck {
+		e.fail(ErrStalled, true)
+	}
+}
+
+// unwatch ends the watch. Called when the endpoint is failing.
+func (e *Endpoint) unwatch() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.stall.timer; t != nil {
+		t.Stop()
+	}
+}
