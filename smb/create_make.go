@@ -19,6 +19,8 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 		return wire.StatusObjectNameNotFound, false
 	case c.share.readOnly():
 		return wire.StatusAccessDenied, false
+	case c.named() && !namespace.HasStreams(ctx, obj.Dir):
+		return c.noStreams(), false
 	case deletes && c.q.FileAttributes&wire.FileAttributeReadonly != 0:
 		return wire.StatusCannotDelete, false
 	case c.r.conn.srv.links.dying(c.share.key(obj.Dir)):
@@ -51,8 +53,14 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	obj.Node = nil
 	o.options, o.posix = c.q.Options, c.ctxs.posix
 	o.deleteOnClose = deletes
-	if st = c.furnish(ctx, o); st != wire.StatusSuccess {
-		o.deleteOnClose = true // undo it
+	if c.named() {
+		st = c.makeStream(ctx, o)
+	}
+	if st == wire.StatusSuccess {
+		st = c.furnish(ctx, o)
+	}
+	if st != wire.StatusSuccess {
+		c.r.conn.srv.links.setPending(k, true, c.cred) // undo it
 		o.end(ctx)
 		return st, false
 	}

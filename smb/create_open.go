@@ -30,7 +30,14 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 		o.end(ctx)
 		return statusOf(err), again
 	}
-	if st = c.mayOpen(&i); st != wire.StatusSuccess {
+	if c.named() {
+		if st = c.joinStream(ctx, o); st == wire.StatusSuccess {
+			st = c.mayOpenStream(&i)
+		}
+	} else {
+		st = c.mayOpen(&i)
+	}
+	if st != wire.StatusSuccess {
 		o.end(ctx)
 		return st, false
 	}
@@ -40,7 +47,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 		return statusOf(err), false
 	}
 	rights := maximal & c.r.tree.maximalAccess()
-	if !o.dir && i.dos&wire.FileAttributeReadonly != 0 {
+	if !i.directory() && i.dos&wire.FileAttributeReadonly != 0 {
 		rights &^= beyondReadOnly
 	}
 	need := c.desired &^ wire.MaximumAllowed
@@ -57,6 +64,9 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	if c.q.Options&wire.FileDeleteOnClose != 0 {
 		need |= wire.Delete
 	}
+	if o.stream != nil && !c.found {
+		need |= wire.FileWriteData
+	}
 	if need&^rights != 0 {
 		o.end(ctx)
 		return wire.StatusAccessDenied, false
@@ -71,12 +81,16 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 		o.end(ctx) // everything may be different when the oplock has been broken
 		return c.r.await(rc, createAgain), false
 	}
-	if st == wire.StatusSuccess {
+	switch {
+	case st != wire.StatusSuccess:
+	case o.stream != nil:
+		st, again = c.openStream(ctx, o)
+	default:
 		st = c.openFile(ctx, o, &i)
 	}
 	if st != wire.StatusSuccess {
 		o.end(ctx)
-		return st, false
+		return st, again
 	}
 	o.deleteOnClose = c.q.Options&wire.FileDeleteOnClose != 0
 	return c.finish(ctx, o, maximal), false
@@ -135,6 +149,9 @@ func (c *create) claim(o *Open) (wire.Status, *lock.Recall) {
 		return wire.StatusSharingViolation, nil
 	}
 	o.claim = claim
+	if st, rc := c.acrossStreams(o, deny); st != wire.StatusSuccess || rc != nil {
+		return st, rc
+	}
 	keep := lock.CacheRead | lock.CacheHandle
 	if c.does(newContents) {
 		keep = 0
@@ -179,6 +196,9 @@ func (c *create) openFile(ctx context.Context, o *Open, i *info) wire.Status {
 	if err := o.node.SetAttr(ctx, c.cred, &vfs.SetAttr{Mask: vfs.AttrSize | vfs.AttrMtime, MtimeNow: true}); err != nil {
 		return statusOf(err)
 	}
+	if err := c.r.conn.srv.streams.removeAll(ctx, o.key, o.node); err != nil {
+		return statusOf(err)
+	}
 	m := i.meta
 	if m.Known || c.q.FileAttributes&(namespace.Stored&^wire.FileAttributeArchive) != 0 {
 		m.Known, m.Attributes = true, c.q.FileAttributes&wire.FileAttributesSettable|wire.FileAttributeArchive
@@ -197,7 +217,11 @@ func (o *Open) openData(ctx context.Context, cred *vfs.Cred, flags vfs.OpenFlags
 	if o.granted&(wire.FileWriteData|wire.FileAppendData) != 0 {
 		flags |= vfs.OpenWrite
 	}
-	if flags&(vfs.OpenRead|vfs.OpenWrite) == 0 {
+	switch {
+	case flags&(vfs.OpenRead|vfs.OpenWrite) == 0:
+		return nil
+	case o.stream != nil:
+		o.file = o.stream
 		return nil
 	}
 	o.file, err = o.node.Open(ctx, cred, flags)

@@ -14,7 +14,7 @@ import (
 func (o *Open) mayBeDeleted(ctx context.Context, i *info) wire.Status {
 	dir, _, _ := o.session.srv.links.where(o.link)
 	switch {
-	case dir == nil:
+	case dir == nil && !o.named():
 		return wire.StatusCannotDelete
 	case i.dos&wire.FileAttributeReadonly != 0:
 		return wire.StatusCannotDelete
@@ -45,16 +45,22 @@ func (o *Open) setDeletePending(ctx context.Context, r *request, on, posix bool)
 		if st := o.mayBeDeleted(ctx, &i); st != wire.StatusSuccess {
 			return st
 		}
-		if posix {
+		if posix && !o.named() {
 			return statusOf(links.unlink(ctx, o.link, r.cred()))
 		}
+	}
+	if o.named() {
+		o.session.srv.streams.setPending(o.stream.s, on)
+		return wire.StatusSuccess
 	}
 	links.setPending(o.link, on, r.cred())
 	return wire.StatusSuccess
 }
 
 // deletePending tells whether the file will be deleted, as FileStandardInformation says.
-func (o *Open) deletePending() bool { return o.session.srv.links.isPending(o.link) }
+func (o *Open) deletePending() bool {
+	return o.session.srv.links.isPending(o.link) || o.stream != nil && o.session.srv.streams.isPending(o.stream.s)
+}
 
 // parent is the directory of the open's name, and the name in it: what a rename is from. The reference is
 // the caller's. The share's root has none, and cannot be renamed.
@@ -78,5 +84,7 @@ func (o *Open) moved(_ context.Context, obj *namespace.Object) {
 	o.session.srv.links.move(o.link, obj, replaced)
 }
 
-// openBelow tells whether something in the open's directory, or further down, is open: then it cannot be renamed (MS-FSA 2.1.5.15.11).
-func (o *Open) openBelow() bool { return o.dir && o.session.srv.links.below(o.link) }
+// openBelow tells whether a stream of the open's file is open, or something in its directory or further down: then it cannot be renamed (MS-FSA 2.1.5.15.11).
+func (o *Open) openBelow() bool {
+	return len(o.session.srv.streams.open(o.link.key)) > 0 || o.dir && o.session.srv.links.below(o.link)
+}

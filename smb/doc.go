@@ -26,17 +26,18 @@
 // A CREATE walks the share's tree (package smb/namespace), checks rights, claims the file with the arbiter (package
 // vfs/lock: share modes and oplocks, for all protocols), opens it and publishes the [Open]. If an oplock has
 // to be broken first it lets go of everything, parks, and begins anew: everything may have changed. What all opens of a
-// name share, such as that the file is going to be deleted, is in its link (links.go). Whatever changes a file's data,
+// name share, such as that the file is going to be deleted, is in its link (links.go). A named stream is a file of its own to the
+// arbiter and to READ and WRITE; what its opens share is in streams.go, and its data in an extended attribute of the file (package smb/namespace). Whatever changes a file's data,
 // size, locks or name calls Open.recall before, and waits for the answers (request.await).
 //
 // # Locks
 //
 // Each owner has one mutex, taken in this order, and none is held while another package is called that may block:
 //
-//	Server.mu (sessions, shares) → Session.mu (channels, trees, opens) → Conn.mu (credits, outstanding requests, channels) → Open.mu (oplock) → links.mu (names that are open)
+//	Server.mu (sessions, shares) → Session.mu (channels, trees, opens) → Conn.mu (credits, outstanding requests, channels) → Open.mu (oplock) → links.mu (names that are open), or streams.mu (streams that are)
 //
-// Three are different: an open directory's search.mu, Server.renames and Server.appends are held while the file system works,
-// because their purpose is that nothing comes between two of its calls. They are taken with nothing else held, and what they
+// Four are different: an open directory's search.mu, Server.renames, Server.appends, and after these stream.io are held while the
+// file system works, because their purpose is that nothing comes between two of its calls. They are taken with nothing else held, and what they
 // protect may take the others. An open's ranges.mu (byte-range locks) is taken before the arbiter's.
 //
 // What a Tree and a [channel] hold does not change. Callbacks (a cancel function, Observer, the transport's Send) run without locks.

@@ -109,7 +109,7 @@ func (r *request) copychunk(ctx context.Context, src *Open, k wire.Copychunk) (u
 	}
 	from, to := int64(k.SourceOffset), int64(k.TargetOffset)
 	overlap := src.key == dst.key && from < to+int64(n) && to < from+int64(n)
-	if cp, ok := dst.file.(vfs.Copier); ok && !overlap && src.tree.share.FS == dst.tree.share.FS {
+	if cp, ok := dst.file.(vfs.Copier); ok && !overlap && src.stream == nil && src.tree.share.FS == dst.tree.share.FS {
 		m, err := cp.CopyFrom(ctx, src.file, from, to, int64(n))
 		switch {
 		case err == nil && m == int64(n):
@@ -178,7 +178,7 @@ func duplicate(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, w
 		return nil, wire.StatusInvalidParameter
 	case src.granted&wire.FileReadData == 0 || src.file == nil:
 		return nil, wire.StatusAccessDenied
-	case !ok || src.sparse(ctx) && !o.sparse(ctx):
+	case !ok || src.stream != nil || src.sparse(ctx) && !o.sparse(ctx):
 		return nil, wire.StatusNotSupported
 	case src.lockedByOthers(d.SourceOffset, d.Count, false), o.lockedByOthers(d.TargetOffset, d.Count, true):
 		return nil, wire.StatusFileLockConflict

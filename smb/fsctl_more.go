@@ -79,13 +79,13 @@ func fsctlFileRegions(ctx context.Context, r *request, q *wire.IoctlRequest) ([]
 	case q.MaxOutputResponse < 16:
 		return nil, wire.StatusBufferTooSmall
 	}
-	a, err := r.open.object().GetAttr(ctx, vfs.AttrSize)
+	i, err := r.open.info(ctx)
 	if err != nil {
 		return nil, statusOf(err)
 	}
 	var regions []wire.FileRegions
-	if w.Offset < a.Size && w.Length > 0 {
-		w.Length = min(w.Length, a.Size-w.Offset)
+	if size := i.size(); w.Offset < size && w.Length > 0 {
+		w.Length = min(w.Length, size-w.Offset)
 		regions = append(regions, w)
 	}
 	out, all := wire.AppendFileRegions(nil, regions, int(q.MaxOutputResponse))

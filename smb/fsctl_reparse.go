@@ -83,6 +83,8 @@ func fsctlSetReparsePoint(ctx context.Context, r *request, q *wire.IoctlRequest)
 		return nil, wire.StatusIOReparseDataInvalid
 	case o.granted&(wire.FileWriteData|wire.FileWriteAttributes) == 0:
 		return nil, wire.StatusAccessDenied
+	case o.stream != nil:
+		return nil, wire.StatusInvalidParameter
 	case o.tree.share.readOnly():
 		return nil, wire.StatusMediaWriteProtected
 	}

@@ -14,13 +14,13 @@ import (
 func fsctlSetSparse(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	o := r.open
 	switch {
-	case o.node.Kind() != vfs.KindRegular:
+	case o.stream == nil && o.node.Kind() != vfs.KindRegular:
 		return nil, wire.StatusInvalidParameter
 	case o.granted&(wire.FileWriteData|wire.FileAppendData|wire.FileWriteAttributes) == 0:
 		return nil, wire.StatusAccessDenied
 	case o.tree.share.readOnly():
 		return nil, wire.StatusMediaWriteProtected
-	case !o.tree.share.FS.Caps().Holes:
+	case !o.tree.share.FS.Caps().Holes, o.stream != nil: // a stream has no holes
 		return nil, wire.StatusNotSupported
 	}
 	m := namespace.LoadMeta(ctx, o.node)
@@ -41,6 +41,9 @@ func fsctlSetSparse(ctx context.Context, r *request, q *wire.IoctlRequest) ([]by
 
 // sparse tells whether clients see the file as sparse.
 func (o *Open) sparse(ctx context.Context) bool {
+	if o.stream != nil {
+		return false
+	}
 	m := namespace.LoadMeta(ctx, o.node)
 	return m.Attributes&wire.FileAttributeSparseFile != 0
 }

@@ -66,8 +66,12 @@ func (i *info) links() uint32 {
 // info finds out about the open.
 func (o *Open) info(ctx context.Context) (info, error) {
 	i, err := infoOf(ctx, o.tree.share.view(), o.object(), o.lastName())
-	if err == nil {
-		o.session.srv.links.adorn(o.link, &i)
+	if err != nil {
+		return i, err
+	}
+	o.session.srv.links.adorn(o.link, &i)
+	if o.stream != nil {
+		err = o.stream.info(ctx, &i)
 	}
 	return i, err
 }

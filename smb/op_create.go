@@ -32,6 +32,7 @@ type create struct {
 	ctxs  createContexts
 	path  namespace.Path
 	tries int
+	found bool // the stream that the path names is there
 
 	desired wire.AccessMask // generic rights mapped
 	action  wire.CreateAction
@@ -92,9 +93,9 @@ func (c *create) check() wire.Status {
 	}
 	dir = dir || c.path.Slash || c.path.Stream == namespace.StreamIndex
 	switch {
-	case c.path.Stream == namespace.StreamNamed && (q.Disposition == wire.FileOpen || q.Disposition == wire.FileOverwrite):
-		return wire.StatusObjectNameNotFound
-	case c.path.Stream == namespace.StreamNamed || dir && file:
+	case dir && (c.named() || c.path.Stream == namespace.StreamData):
+		return wire.StatusNotADirectory
+	case dir && file:
 		return wire.StatusObjectNameInvalid
 	case dir:
 		q.Options |= wire.FileDirectoryFile
@@ -167,7 +168,7 @@ func (c *create) link(obj *namespace.Object) (*link, wire.Status) {
 // finish makes the open known and answers.
 func (c *create) finish(ctx context.Context, o *Open, maximal wire.AccessMask) wire.Status {
 	r := c.r
-	if c.action != wire.FileOpened {
+	if c.action != wire.FileOpened && o.stream == nil {
 		r.conn.srv.links.reserve(o.link, c.ctxs.allocate)
 	}
 	i, err := o.info(ctx)

@@ -21,15 +21,16 @@ type Open struct {
 	session *Session
 	tree    *Tree
 	node    vfs.Node
-	file    vfs.File // of regular files, if data may be read or written; otherwise nil
-	dir     bool
+	file    vfs.File           // of regular files and streams, if data may be read or written; otherwise nil
+	stream  *streamFile        // of named streams
+	dir     bool               // and not a stream of one
 	granted wire.AccessMask    // generic rights mapped
 	options wire.CreateOptions // as requested
-	key     lock.FileKey
-	conn    *Conn      // it was made on
-	link    *link      // its name, which is shared by all opens of it
-	serial  uint64     // tells opens apart
-	claim   *lock.Open // share modes; nil where there are none
+	key     lock.FileKey       // of the file, or of the stream
+	conn    *Conn              // it was made on
+	link    *link              // its name, which is shared by all opens of it
+	serial  uint64             // tells opens apart
+	claim   *lock.Open         // share modes; nil where there are none
 	// deleteOnClose: FILE_DELETE_ON_CLOSE was asked for.
 	deleteOnClose bool
 	refs          atomic.Int32
@@ -53,11 +54,17 @@ func newOpen(c *Conn, t *Tree, n vfs.Node, k *link) *Open {
 // session or connection have ended; it gives back the session's reference.
 func (o *Open) end(ctx context.Context) {
 	o.endState()
+	path := o.path()
 	var del *vfs.Cred
-	if o.deleteOnClose {
+	named := o.named()
+	if o.deleteOnClose && !named {
 		del = &o.session.user.Cred
 	}
-	path := o.path()
+	if o.stream != nil {
+		if err := o.session.srv.streams.leave(ctx, o.stream.s, o.node, o.deleteOnClose && named); err != nil {
+			o.session.srv.cfg.Logger.Info("smb: stream not deleted on close", "share", o.tree.share.Name, "path", path, "err", err)
+		}
+	}
 	if err := o.session.srv.links.leave(ctx, o.link, del); err != nil {
 		o.session.srv.cfg.Logger.Info("smb: not deleted on close", "share", o.tree.share.Name, "path", path, "err", err)
 	}

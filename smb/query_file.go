@@ -22,7 +22,7 @@ var fileQueries = map[wire.InfoClass]infoRow{
 	wire.FileAlignmentInformation:      {0, queryAlignment},
 	wire.FileAllInformation:            {wire.FileReadAttributes, with(queryAll)},
 	wire.FileAlternateNameInformation:  {0, queryAlternateName},
-	wire.FileStreamInformation:         {0, with(queryStreams)},
+	wire.FileStreamInformation:         {0, queryStreams},
 	wire.FileCompressionInformation:    {0, with(queryCompression)},
 	wire.FileNetworkOpenInformation:    {wire.FileReadAttributes, with(queryNetworkOpen)},
 	wire.FileAttributeTagInformation:   {wire.FileReadAttributes, with(queryAttributeTag)},
@@ -80,7 +80,7 @@ func shownPath(path string) string {
 }
 
 func queryName(iq *infoQuery) wire.Status {
-	iq.out = wire.AppendNameInfo(iq.out, `\`+shownPath(iq.o.path()))
+	iq.out = wire.AppendNameInfo(iq.out, `\`+iq.o.shownName())
 	return wire.StatusSuccess
 }
 
@@ -89,7 +89,7 @@ func queryNormalizedName(iq *infoQuery) wire.Status {
 	if iq.r.conn.dialect() < wire.Dialect311 {
 		return wire.StatusNotSupported
 	}
-	iq.out = wire.AppendNameInfo(iq.out, shownPath(iq.o.path()))
+	iq.out = wire.AppendNameInfo(iq.out, iq.o.shownName())
 	return wire.StatusSuccess
 }
 
@@ -138,19 +138,9 @@ func queryAll(iq *infoQuery, i *info) []byte {
 	o := iq.o
 	all := wire.AllInfo{
 		Basic: i.basic(), Standard: i.standard(o), IndexNumber: i.attr.FileID, EASize: eaSize(iq.ctx, o.object()), Access: o.granted,
-		Position: o.position.Load(), Mode: o.options & modeOptions, Name: `\` + shownPath(o.path()),
+		Position: o.position.Load(), Mode: o.options & modeOptions, Name: `\` + o.shownName(),
 	}
 	return all.Append(iq.out)
-}
-
-// queryStreams lists the one stream of a file; directories have none.
-func queryStreams(iq *infoQuery, i *info) []byte {
-	if i.directory() {
-		return iq.out
-	}
-	l := wire.NewList(iq.out, listLimit)
-	l.AddStream(&wire.Stream{Name: "::$DATA", Size: i.size(), AllocationSize: i.allocated()})
-	return l.Bytes()
 }
 
 // queryCompression says that the file is not compressed.

@@ -1,6 +1,7 @@
 package smb
 
 import (
+	"fileserver/smb/namespace"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
 )
@@ -81,8 +82,11 @@ func queryFsAttributes(iq *infoQuery) wire.Status {
 	if sh.CaseSensitive {
 		a |= wire.FileCaseSensitiveSearch
 	}
-	if _, ok := iq.o.object().(vfs.Xattrer); ok {
-		a |= wire.FileSupportsExtendedAttributes
+	if root, err := sh.FS.Root(iq.ctx); err == nil {
+		if namespace.HasStreams(iq.ctx, root) {
+			a |= wire.FileSupportsExtendedAttributes | wire.FileNamedStreams
+		}
+		root.Release()
 	}
 	if caps.Holes {
 		a |= wire.FileSupportsSparseFiles

@@ -67,7 +67,7 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 	case st != wire.StatusSuccess:
 		return st
 	case p.Stream == namespace.StreamNamed || p.Stream == namespace.StreamData:
-		return wire.StatusNotSupported // there are no streams to be renamed
+		return wire.StatusNotSupported // a file's data does not become a stream
 	case len(p.Elems) == 0:
 		return wire.StatusObjectNameInvalid
 	}
@@ -140,6 +140,8 @@ func (t *target) mayReplace(ctx context.Context, r *request, o *Open, readonly b
 		return wire.StatusAccessDenied
 	case t.posix:
 		return wire.StatusSuccess
+	case len(r.conn.srv.streams.open(o.tree.share.key(n))) > 0:
+		return wire.StatusAccessDenied
 	}
 	// Others' handles go with what they are of, and must not be left without.
 	locks, key := r.conn.srv.cfg.Locks, o.tree.share.key(n)
@@ -155,12 +157,18 @@ func (t *target) mayReplace(ctx context.Context, r *request, o *Open, readonly b
 
 // setRename gives the file another name (FileRenameInformation: MS-FSA 2.1.5.15.11).
 func setRename(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
+	if o.stream != nil {
+		return alone(ctx, r, o, q, renameStream)
+	}
 	return alone(ctx, r, o, q, rename)
 }
 
 // setLink gives the file a further name (FileLinkInformation: MS-FSA 2.1.5.15.6).
 func setLink(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
-	if o.dir {
+	switch {
+	case o.stream != nil:
+		return wire.StatusInvalidParameter
+	case o.dir:
 		return wire.StatusFileIsADirectory
 	}
 	return alone(ctx, r, o, q, hardLink)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"fileserver/smb/namespace"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
 )
@@ -24,12 +25,15 @@ func setAllocation(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequ
 	if st != wire.StatusSuccess {
 		return st
 	}
-	a, err := o.node.GetAttr(ctx, vfs.AttrSize)
+	a, err := o.file.GetAttr(ctx, vfs.AttrSize)
 	if err != nil {
 		return statusOf(err)
 	}
 	if v < a.Size {
 		return o.resize(ctx, r.cred(), v)
+	}
+	if o.stream != nil && v > namespace.MaxStream {
+		return wire.StatusDiskFull
 	}
 	s, err := o.tree.share.FS.StatFS(ctx, r.cred())
 	if err == nil && v-a.Size > s.AvailBytes {
@@ -44,7 +48,7 @@ func setValidDataLength(ctx context.Context, _ *request, o *Open, q *wire.SetInf
 	if st != wire.StatusSuccess {
 		return st
 	}
-	a, err := o.node.GetAttr(ctx, vfs.AttrSize)
+	a, err := o.file.GetAttr(ctx, vfs.AttrSize)
 	if err != nil {
 		return statusOf(err)
 	}
@@ -68,6 +72,9 @@ func sizeOf(o *Open, q *wire.SetInfoRequest) (uint64, wire.Status) {
 
 // resize sets the size. Who has the file open for writing may, whatever its mode has become.
 func (o *Open) resize(ctx context.Context, c *vfs.Cred, size uint64) wire.Status {
+	if o.stream != nil {
+		return statusOf(o.stream.truncate(ctx, size))
+	}
 	s := vfs.SetAttr{Mask: vfs.AttrSize, Size: size}
 	err := o.node.SetAttr(ctx, c, &s)
 	if st := vfs.StatusOf(err); st == vfs.ErrAccess || st == vfs.ErrPerm {

@@ -153,7 +153,7 @@ func TestRename(t *testing.T) {
 	c.renameTo(f, rename, `no\x`, 0, wire.StatusObjectPathNotFound)
 	c.renameTo(f, rename, `other\x`, 0, wire.StatusObjectPathNotFound)
 	c.renameTo(f, rename, "a*b", 0, wire.StatusObjectNameInvalid)
-	c.renameTo(f, rename, ":s", 0, wire.StatusObjectNameInvalid)
+	c.renameTo(f, rename, ":s", 0, wire.StatusNotSupported)
 	// What is open is replaced only with POSIX semantics.
 	o := c.must(want("other", wire.FileOpen)).FileID
 	c.renameTo(f, ex, "other", replace, wire.StatusAccessDenied)

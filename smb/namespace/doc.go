@@ -6,11 +6,18 @@
 // A path is `a\b\c`, relative to the share ([Parse]). What Windows forbids in names, Linux and macOS
 // clients send as characters of a private use area ("Services for Macintosh", U+F001 to U+F029): on disk they are
 // the plain characters, and on the wire they are mapped again ([AppendName]), so that a file
-// called "a:b" by NFS is there for everybody. Of streams there is only the default one.
+// called "a:b" by NFS is there for everybody.
 //
 // Names keep their case, and are found in any: exactly if that is there, otherwise by the folded form, of
 // which there is one table per directory ([View.Walk]). If a directory has several names that
 // fold to the same, the exact one wins; otherwise the first in the directory's order.
+//
+// # Streams
+//
+// A name may go on with that of a stream: "file:stream:$DATA". Named streams are kept as extended attributes of their
+// file or directory ([ListStreams], [LoadStream], [StoreStream]), in the form that Samba's module streams_xattr has: what one of the
+// two servers wrote the other finds. So a stream is as long as an attribute at most, and some file systems
+// have room for less: ext4 for 4 KiB of all a file's attributes. NFS clients see them as the attributes they are.
 //
 // # Symbolic links
 //

@@ -3,6 +3,7 @@ package namespace
 import (
 	"context"
 	"encoding/binary"
+	"strings"
 
 	"fileserver/smb/wire"
 	"fileserver/vfs"
@@ -89,7 +90,7 @@ func StoreMeta(ctx context.Context, n vfs.Node, m *Meta) error {
 }
 
 // OwnXattr tells whether an extended attribute is the server's own, which clients do not see.
-func OwnXattr(name string) bool { return name == metaName }
+func OwnXattr(name string) bool { return name == metaName || strings.HasPrefix(name, streamPrefix) }
 
 // Attributes are the DOS attributes of an object: what it is, and what is kept of it. A file has the
 // archive attribute unless that was taken away.

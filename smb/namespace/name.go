@@ -15,13 +15,14 @@ const (
 	StreamAny   Stream = iota // none was named: a file's data, or a directory
 	StreamData                // "::$DATA": a file
 	StreamIndex               // "::$INDEX_ALLOCATION": a directory
-	StreamNamed               // another one; there are none
+	StreamNamed               // another one, of a file or a directory
 )
 
 // Path is a path taken apart.
 type Path struct {
 	Elems  []string // as on disk; none: the share's root
 	Stream Stream
+	Name   string // of the named stream, as the client gives it
 	// Slash: a separator followed the last element, which has to be a directory then.
 	Slash bool
 }
@@ -60,11 +61,11 @@ func Parse(name []byte, posix bool) (Path, wire.Status) {
 	for e := range strings.SplitSeq(s, `\`) {
 		if !posix && len(p.Elems) == n-1 {
 			var st wire.Status
-			if e, p.Stream, st = cutStream(e); st != wire.StatusSuccess {
+			if e, p.Name, p.Stream, st = cutStream(e); st != wire.StatusSuccess {
 				return p, st
 			}
-			if e == "" && n == 1 && p.Stream == StreamIndex {
-				p.Elems = nil // the root's own index
+			if e == "" && n == 1 && (p.Stream == StreamIndex || p.Stream == StreamNamed && !p.Slash) {
+				p.Elems = nil // of the root itself
 				return p, wire.StatusSuccess
 			}
 		}
@@ -73,28 +74,29 @@ func Parse(name []byte, posix bool) (Path, wire.Status) {
 		}
 		p.Elems = append(p.Elems, unmap(e))
 	}
-	if p.Slash && p.Stream == StreamData {
+	if p.Slash && (p.Stream == StreamData || p.Stream == StreamNamed) {
 		return p, wire.StatusObjectNameInvalid
 	}
 	return p, wire.StatusSuccess
 }
 
-// cutStream takes the stream's name and type off an element (MS-FSCC 2.1.5.3).
-func cutStream(e string) (string, Stream, wire.Status) {
+// cutStream takes the stream's name and type off an element (MS-FSCC 2.1.5.3). A stream's name may have characters that
+// others may not.
+func cutStream(e string) (base, stream string, which Stream, st wire.Status) {
 	i := strings.IndexByte(e, ':')
 	if i < 0 {
-		return e, StreamAny, wire.StatusSuccess
+		return e, "", StreamAny, wire.StatusSuccess
 	}
 	name, kind, typed := strings.Cut(e[i+1:], ":")
 	switch {
 	case typed && strings.EqualFold(kind, "$INDEX_ALLOCATION") && (name == "" || strings.EqualFold(name, "$I30")):
-		return e[:i], StreamIndex, wire.StatusSuccess
-	case typed && !strings.EqualFold(kind, "$DATA"), !typed && name == "", strings.ContainsAny(name, "/\x00"):
-		return e, 0, wire.StatusObjectNameInvalid
+		return e[:i], "", StreamIndex, wire.StatusSuccess
+	case typed && !strings.EqualFold(kind, "$DATA"), !typed && name == "", strings.ContainsAny(name, "/\x00"), len(name) > maxStreamName:
+		return e, "", 0, wire.StatusObjectNameInvalid
 	case name == "":
-		return e[:i], StreamData, wire.StatusSuccess
+		return e[:i], "", StreamData, wire.StatusSuccess
 	}
-	return e[:i], StreamNamed, wire.StatusSuccess
+	return e[:i], name, StreamNamed, wire.StatusSuccess
 }
 
 // check tells whether an element can be a name (MS-FSCC 2.1.5.2).

@@ -114,6 +114,16 @@ func (o *Open) Claims() (access, deny Access) {
 	return o.access, o.deny
 }
 
+// Claims tells what all opens of a file claim together. It is no promise: another open may follow at once.
+func (m *Manager) Claims(k FileKey) (access, deny Access) {
+	s := m.lock(&k)
+	defer s.mu.Unlock()
+	if f := s.files[k]; f != nil {
+		return members(&f.access), members(&f.deny)
+	}
+	return 0, 0
+}
+
 // count adds n to the numbers of opens.
 func (f *file) count(access, deny Access, n int) {
 	for i := range bits {

@@ -1,0 +1,119 @@
+package smb
+
+import (
+	"context"
+
+	"fileserver/smb/namespace"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+	"fileserver/vfs/lock"
+)
+
+// named tells whether the request is about a named stream.
+func (c *create) named() bool { return c.path.Stream == namespace.StreamNamed }
+
+// joinStream makes the open one of the stream that the path names, and finds whether that exists.
+func (c *create) joinStream(ctx context.Context, o *Open) wire.Status {
+	if !namespace.Streamer(o.node.Kind()) || !namespace.HasStreams(ctx, o.node) {
+		return c.noStreams()
+	}
+	ref, found, err := namespace.FindStream(ctx, o.node, c.path.Name)
+	if err != nil {
+		return statusOf(err)
+	}
+	if !found {
+		ref = namespace.NewStream(c.path.Name)
+	}
+	s, st := c.r.conn.srv.streams.join(o.key, ref)
+	if st != wire.StatusSuccess {
+		return st
+	}
+	c.found = found
+	o.stream = &streamFile{srv: c.r.conn.srv, fs: c.share.FS, node: o.node, s: s}
+	o.key, o.dir = s.key, false
+	return wire.StatusSuccess
+}
+
+// noStreams is the status of a stream where there can be none.
+func (c *create) noStreams() wire.Status {
+	if c.does(mayCreate) {
+		return wire.StatusObjectNameInvalid
+	}
+	return wire.StatusObjectNameNotFound
+}
+
+// mayOpenStream is mayOpen of a stream (MS-FSA 2.1.5.1.2).
+func (c *create) mayOpenStream(i *info) wire.Status {
+	changes := c.does(newContents) || !c.found
+	switch {
+	case c.found && c.q.Disposition == wire.FileCreate:
+		return wire.StatusObjectNameCollision
+	case !c.found && !c.does(mayCreate):
+		return wire.StatusObjectNameNotFound
+	case changes && c.share.readOnly(), changes && !i.directory() && i.dos&wire.FileAttributeReadonly != 0:
+		return wire.StatusAccessDenied
+	}
+	return wire.StatusSuccess
+}
+
+// openStream opens the stream, after it has been created or its data replaced as the request says. again asks for another try.
+func (c *create) openStream(ctx context.Context, o *Open) (st wire.Status, again bool) {
+	c.action = wire.FileOpened
+	var err error
+	switch {
+	case !c.found:
+		c.action = wire.FileCreated
+		err = o.stream.create(ctx)
+		again = vfs.StatusOf(err) == vfs.ErrExist // somebody was faster
+	case c.q.Disposition == wire.FileSupersede:
+		c.action = wire.FileSuperseded
+		err = o.stream.truncate(ctx, 0)
+	case c.does(newContents):
+		c.action = wire.FileOverwritten
+		err = o.stream.truncate(ctx, 0)
+	}
+	if err == nil {
+		err = o.openData(ctx, c.cred, 0)
+	}
+	return statusOf(err), again
+}
+
+// makeStream creates the stream of a file that has just been made for it.
+func (c *create) makeStream(ctx context.Context, o *Open) wire.Status {
+	st := c.joinStream(ctx, o)
+	if st == wire.StatusSuccess && !c.found {
+		if err := o.stream.create(ctx); err != nil && vfs.StatusOf(err) != vfs.ErrExist {
+			st = statusOf(err)
+		}
+	}
+	return st
+}
+
+// acrossStreams checks what opens of a file's data and of its streams deny each other, although share modes are each
+// stream's own: who may delete the file deletes all its streams, and who replaces its data, too. o has its own claim already, so that of two opens
+// at the same time one finds the other.
+func (c *create) acrossStreams(o *Open, deny lock.Access) (wire.Status, *lock.Recall) {
+	srv := c.r.conn.srv
+	locks, me := srv.cfg.Locks, o.cacheKey()
+	if o.stream != nil {
+		if access, _ := locks.Claims(o.link.key); deny&lock.Delete != 0 && access&lock.Delete != 0 {
+			return wire.StatusSharingViolation, locks.Recall(o.link.key, me, lock.CacheRead|lock.CacheWrite)
+		}
+		return wire.StatusSuccess, nil
+	}
+	deletes := o.granted&wire.Delete != 0 || c.q.Disposition == wire.FileSupersede
+	if !deletes && !c.does(newContents) {
+		return wire.StatusSuccess, nil
+	}
+	for _, s := range srv.streams.open(o.link.key) {
+		if _, deny := locks.Claims(s.key); deletes && deny&lock.Delete != 0 {
+			return wire.StatusSharingViolation, locks.Recall(s.key, me, lock.CacheRead|lock.CacheWrite)
+		}
+		if c.does(newContents) {
+			if rc := locks.Recall(s.key, me, 0); rc != nil {
+				return wire.StatusSuccess, rc
+			}
+		}
+	}
+	return wire.StatusSuccess, nil
+}

@@ -1,0 +1,181 @@
+package smb
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"sync"
+
+	"fileserver/smb/namespace"
+	"fileserver/smb/wire"
+	"fileserver/vfs"
+	"fileserver/vfs/lock"
+)
+
+// streams are the named streams that are open. mu is taken after every other mutex of this package but links.mu, with which it is
+// never held.
+type streams struct {
+	mu   sync.Mutex
+	fs   [16]byte // stands for the file system in the arbiter's keys of streams
+	last uint64
+	of   map[lock.FileKey][]*stream // by the file
+}
+
+// stream is a named stream of a file or directory, shared by all opens of it (MS-FSA 2.1.1.5). To the arbiter it is
+// a file of its own. That it is in the table does not mean that it has been created already, or that it is still there.
+//
+// Every open of a stream is an open of the file's link, too, which thereby is deleted after the last of them.
+type stream struct {
+	file lock.FileKey
+	key  lock.FileKey
+
+	// io is held while the data is read or replaced, and the stream renamed. It is taken with nothing held but Server.renames and
+	// Server.appends.
+	io   sync.RWMutex
+	main vfs.File // once it has been renamed to be the file's data: that; guarded by io
+
+	// Guarded by streams.mu.
+	ref     namespace.StreamRef
+	opens   int
+	pending bool // deleted with the last open; meanwhile nobody opens it
+	gone    bool // deleted by what happened to the file
+}
+
+// join finds or makes the stream of a file for one more open. It may be about to be deleted: STATUS_DELETE_PENDING.
+func (t *streams) join(file lock.FileKey, ref namespace.StreamRef) (*stream, wire.Status) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.find(file, ref.Name); s != nil {
+		if s.pending {
+			return nil, wire.StatusDeletePending
+		}
+		s.opens++
+		return s, wire.StatusSuccess
+	}
+	if t.of == nil {
+		t.of = make(map[lock.FileKey][]*stream)
+		_, _ = rand.Read(t.fs[:]) // no file system has it
+	}
+	t.last++
+	h, _ := vfs.HandleFrom(le.AppendUint64(nil, t.last))
+	s := &stream{file: file, key: lock.FileKey{FS: t.fs, H: h}, ref: ref, opens: 1}
+	t.of[file] = append(t.of[file], s)
+	return s, wire.StatusSuccess
+}
+
+// find finds an open stream by its name. t.mu is held.
+func (t *streams) find(file lock.FileKey, name string) *stream {
+	for _, s := range t.of[file] {
+		if namespace.Equal(s.ref.Name, name) {
+			return s
+		}
+	}
+	return nil
+}
+
+// leave takes an open away. The stream is deleted with the last one, if that has been asked for; del asks for it now.
+func (t *streams) leave(ctx context.Context, s *stream, n vfs.Node, del bool) (err error) {
+	t.mu.Lock()
+	s.pending = s.pending || del
+	if s.opens == 1 && s.pending && !s.gone {
+		// It stays in the table until it is deleted, so that nobody opens it meanwhile.
+		ref := s.ref
+		t.mu.Unlock()
+		s.io.Lock() // whoever is writing has done so
+		err = namespace.RemoveStream(ctx, n, ref)
+		t.mu.Lock()
+		s.gone = true
+		s.io.Unlock()
+	}
+	s.opens--
+	last := s.opens == 0
+	if last {
+		t.drop(s)
+	}
+	t.mu.Unlock()
+	if last {
+		s.release()
+	}
+	return err
+}
+
+// release closes what the stream has open.
+func (s *stream) release() {
+	s.io.Lock()
+	defer s.io.Unlock()
+	if s.main != nil {
+		_ = s.main.Close() // Commit tells of errors
+		s.main = nil
+	}
+}
+
+// drop takes a stream out of the table. t.mu is held.
+func (t *streams) drop(s *stream) {
+	all := slices.DeleteFunc(t.of[s.file], func(x *stream) bool { return x == s })
+	if t.of[s.file] = all; len(all) == 0 {
+		delete(t.of, s.file)
+	}
+}
+
+// open lists the streams of a file that are open.
+func (t *streams) open(file lock.FileKey) []*stream {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.of[file])
+}
+
+// where is what the stream is called, and kept as; gone tells that it is not there any more.
+func (t *streams) where(s *stream) (ref namespace.StreamRef, gone bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return s.ref, s.gone
+}
+
+// setPending has the stream deleted with the last open, or not.
+func (t *streams) setPending(s *stream, del bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.pending = del
+}
+
+// isPending tells whether the stream will be deleted.
+func (t *streams) isPending(s *stream) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return s.pending
+}
+
+// rename gives the stream another name, and returns the one it had; false if a stream that is open has it.
+func (t *streams) rename(s *stream, ref namespace.StreamRef) (old namespace.StreamRef, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x := t.find(s.file, ref.Name); x != nil && x != s {
+		return s.ref, false
+	}
+	old, s.ref = s.ref, ref
+	return old, true
+}
+
+// forget takes a stream out of the table that nobody finds by name any more: it is gone, or has become the file's data.
+func (t *streams) forget(s *stream, gone bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.gone = s.gone || gone
+	t.drop(s)
+}
+
+// removeAll deletes all streams of a file: its contents are replaced (MS-FSA 2.1.5.1.2.1). Opens of them remain, with nothing to read.
+func (t *streams) removeAll(ctx context.Context, file lock.FileKey, n vfs.Node) error {
+	for _, s := range t.open(file) {
+		s.io.Lock()
+		t.forget(s, true)
+		s.io.Unlock()
+	}
+	all, err := namespace.ListStreams(ctx, n)
+	for _, ref := range all {
+		if e := namespace.RemoveStream(ctx, n, ref); e != nil && err == nil {
+			err = e
+		}
+	}
+	return err
+}
