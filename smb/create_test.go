@@ -49,11 +49,14 @@ func newFileEnv(t testing.TB, change func(*Share)) *env {
 	return e
 }
 
-// links is how many names are open.
+// links is how many names and files with streams are open.
 func (e *env) links() int {
+	e.srv.streams.mu.Lock()
+	n := len(e.srv.streams.of)
+	e.srv.streams.mu.Unlock()
 	e.srv.links.mu.Lock()
 	defer e.srv.links.mu.Unlock()
-	return len(e.srv.links.of)
+	return n + len(e.srv.links.of)
 }
 
 // want is a CREATE of a name with what most want.

@@ -53,8 +53,19 @@ func TestParse(t *testing.T) {
 		{`d:$I30:$INDEX_ALLOCATION`, ok, Path{Elems: []string{"d"}, Stream: StreamIndex}},
 		{`::$INDEX_ALLOCATION`, ok, Path{Stream: StreamIndex}},
 		{`::$DATA`, invalid, Path{}},
-		{"f:s", ok, Path{Elems: []string{"f"}, Stream: StreamNamed}},
-		{"f:s:$DATA", ok, Path{Elems: []string{"f"}, Stream: StreamNamed}},
+		{"f:s", ok, Path{Elems: []string{"f"}, Stream: StreamNamed, Name: "s"}},
+		{"f:s:$DATA", ok, Path{Elems: []string{"f"}, Stream: StreamNamed, Name: "s"}},
+		{"a\\f:\x05 ?*<|>\".:$data", ok, Path{Elems: []string{"a", "f"}, Stream: StreamNamed, Name: "\x05 ?*<|>\"."}},
+		{":s", ok, Path{Stream: StreamNamed, Name: "s"}},
+		{`a\:s`, invalid, Path{}},
+		{`:s\`, invalid, Path{}},
+		{`f:s\`, invalid, Path{}},
+		{"f:s\x00", invalid, Path{}},
+		{"f:s:$DATA:", invalid, Path{}},
+		{"f*:s", invalid, Path{}},
+		{"..:s", wire.StatusObjectPathSyntaxBad, Path{}},
+		{"f:" + strings.Repeat("s", maxStreamName), ok, Path{Elems: []string{"f"}, Stream: StreamNamed, Name: strings.Repeat("s", maxStreamName)}},
+		{"f:" + strings.Repeat("s", maxStreamName+1), invalid, Path{}},
 		{"f:", invalid, Path{}},
 		{"f:s:$X", invalid, Path{}},
 		{"f:s:", invalid, Path{}},
@@ -64,7 +75,7 @@ func TestParse(t *testing.T) {
 		{strings.Repeat(`a\`, maxDepth) + "b", invalid, Path{}},
 	} {
 		p, st := parse(test.name, false)
-		if st != test.st || st == ok && (!slices.Equal(p.Elems, test.want.Elems) || p.Stream != test.want.Stream || p.Slash != test.want.Slash) {
+		if st != test.st || st == ok && (!slices.Equal(p.Elems, test.want.Elems) || p.Name != test.want.Name || p.Stream != test.want.Stream || p.Slash != test.want.Slash) {
 			t.Errorf("%q: %+v %v", test.name, p, st)
 		}
 	}
@@ -119,7 +130,7 @@ func TestEqual(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{`a\b`, "f:s:$DATA", "\uf022\uf029", `..\x`, "a/b", "\xff", "x."} {
+	for _, s := range []string{`a\b`, "f:s:$DATA", ":s", "f:?\x01", "d::$INDEX_ALLOCATION", "\uf022\uf029", `..\x`, "a/b", "\xff", "x."} {
 		f.Add(wire.AppendUTF16(nil, s), true)
 		f.Add(wire.AppendUTF16(nil, s), false)
 	}
@@ -130,6 +141,13 @@ func FuzzParse(f *testing.F) {
 		}
 		if len(p.Elems) > maxDepth {
 			t.Fatal(len(p.Elems))
+		}
+		if named := p.Stream == StreamNamed; named != (p.Name != "") || strings.ContainsAny(p.Name, ":/\\\x00") || len(p.Name) > maxStreamName {
+			t.Fatalf("stream %q", p.Name)
+		} else if named {
+			if q, st := parse("f:"+p.Name+":$Data", false); st != wire.StatusSuccess || q.Name != p.Name || q.Stream != StreamNamed {
+				t.Fatalf("stream %q comes back as %q %v", p.Name, q.Name, st)
+			}
 		}
 		for _, e := range p.Elems {
 			if e == "" || e == "." || e == ".." || strings.ContainsAny(e, "/\x00") {
