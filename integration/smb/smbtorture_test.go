@@ -15,7 +15,7 @@ import (
 
 // tortureSuites are the suites of Samba's smbtorture that are run, each below smb2.
 var tortureSuites = []string{
-	"connect", "read", "rw", "compound", "compound_find", "credits", "dir", "mkdir", "maxfid", "tcon", "session-id", "getinfo",
+	"connect", "read", "rw", "compound", "compound_find", "credits", "dir", "mkdir", "maxfid", "tcon", "session-id", "getinfo", "streams",
 }
 
 // tortureFile lists what each test does: green, xfail (it fails, for the reason given), or skip (it finds that it has nothing to do).
