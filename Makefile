@@ -6,10 +6,10 @@ LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 PACKAGES := gcc libc6-dev $(shell cat integration/guest/packages.txt integration/smb/packages.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test unit guest race fuzz lint bench packages kernel
+.PHONY: help build run test unit guest race fuzz lint bench bench-guest packages kernel
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/fileserver, without a C library
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/fileserver ./cmd/fileserver
@@ -41,8 +41,11 @@ fuzz: ## fuzz every target for FUZZTIME (30s)
 lint: ## check formatting, vet, staticcheck, imports and the house rules
 	$(GO) test -count 1 ./internal/lint
 
-bench: ## measure against plain TCP, both in one run, and print the ratios
+bench: ## measure beside plain TCP and, as root, Samba; print the ratios
 	$(GO) run ./integration/bench $(BENCHFLAGS)
+
+bench-guest: kernel ## measure beside the kernel's servers, in a Linux guest; as root
+	$(GO) run ./integration/benchguest $(BENCHFLAGS)
 
 # Installs what is missing. Other users than root, and other systems than Debian,
 # are told, and the tests that need it fail with a message of their own.

@@ -1,0 +1,193 @@
+// Command benchguest measures the server beside the kernel's own servers, knfsd and ksmbd, in one Linux guest with one processor: the same
+// kernel client, the same fio, the same tmpfs. It prints a table of ratios.
+//
+//	go run ./integration/benchguest [-proto nfs,smb] [-fabric tcp,siw,rxe] [-rounds N] [-time D] [-profile DIR] [-quick] [-v]
+//
+// It needs root (User Mode Linux), the programs in integration/guest/packages.txt, nfs-kernel-server, and for ksmbd debootstrap.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"fileserver/integration/debian"
+	"fileserver/integration/guest"
+)
+
+//go:embed bench.sh
+var script string
+
+type options struct {
+	protos, fabrics []string
+	rounds          int
+	seconds         int
+	profile         string
+	verbose         bool
+}
+
+func main() {
+	proto := flag.String("proto", "nfs,smb", "protocols to measure")
+	fabric := flag.String("fabric", "tcp,siw", "networks to measure: TCP, soft iWARP, soft RoCE")
+	rounds := flag.Int("rounds", 3, "visits to each server, in turn; the medians are printed")
+	took := flag.Duration("time", 2*time.Second, "length of one measurement, in whole seconds")
+	profile := flag.String("profile", "", "directory for CPU profiles of our server, one for each measurement")
+	quick := flag.Bool("quick", false, "one round of one second, to see that it works")
+	verbose := flag.Bool("v", false, "tell what the guests do, and how they mount")
+	flag.Parse()
+	o := options{
+		protos: strings.Split(*proto, ","), fabrics: strings.Split(*fabric, ","),
+		rounds: *rounds, seconds: max(1, int(took.Seconds())), profile: *profile, verbose: *verbose,
+	}
+	if *quick {
+		o.rounds, o.seconds = 1, 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "benchguest:", err)
+		os.Exit(1)
+	}
+}
+
+// needs are programs besides those that package guest asks for.
+var needs = map[string]string{
+	"fio": "fio", "rdma": "iproute2", "mount.nfs": "nfs-common", "mount.cifs": "cifs-utils",
+	"exportfs": "nfs-kernel-server", "rpc.nfsd": "nfs-kernel-server", "rpcbind": "rpcbind",
+}
+
+func run(ctx context.Context, o options) error {
+	for program, pkg := range needs {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("%w: as root type: apt-get install -y %s", err, pkg)
+		}
+	}
+	b := bench{options: o}
+	var err error
+	if slices.Contains(o.protos, "smb") {
+		if b.debian, err = debian.Tree(ctx, os.Stderr); err != nil {
+			return err
+		}
+	}
+	if b.work, err = os.MkdirTemp("", "benchguest-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.work)
+	if o.profile != "" {
+		if err := os.MkdirAll(o.profile, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := b.build(ctx); err != nil {
+		return err
+	}
+	var rows []row
+	for _, proto := range o.protos {
+		for _, fabric := range o.fabrics {
+			r, err := b.measure(ctx, proto, fabric)
+			if err != nil {
+				return fmt.Errorf("%s over %s: %w", proto, fabric, err)
+			}
+			rows = append(rows, r...)
+		}
+	}
+	print(rows)
+	return nil
+}
+
+// bench is what all guests have in common.
+type bench struct {
+	options
+	work   string // of this process
+	debian string // ksmbd's tools
+}
+
+// build compiles the server with what `make build` gives it.
+func (b *bench) build(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", b.program(), "./cmd/fileserver")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func (b *bench) program() string { return filepath.Join(b.work, "fileserver") }
+
+// measure boots a guest for one protocol on one fabric.
+func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error) {
+	servers, err := servers(proto, fabric)
+	if err != nil {
+		return nil, err
+	}
+	host, err := guest.NewHost(guest.UML) // of its own, so that the guest has the address that the configurations name
+	if err != nil {
+		return nil, err
+	}
+	defer host.Close()
+	out, err := os.MkdirTemp(b.work, "out-")
+	if err != nil {
+		return nil, err
+	}
+	cfg := guest.Config{
+		MemMiB: 3072, Out: out, Script: script, Args: []string{proto, fabric}, Files: map[string]string{},
+		Env: []string{"FILESERVER=" + b.program(), "DEBIAN=" + b.debian, fmt.Sprintf("RUNTIME=%d", b.seconds), "CELLS=" + cellList(), "PROFILE=" + b.profile},
+	}
+	for _, s := range servers {
+		if s.config != "" {
+			cfg.Files[s.name+".yaml"] = s.config
+		}
+	}
+	for round := range b.rounds {
+		for i := range servers {
+			s := servers[(i+round)%len(servers)] // none is always first
+			cfg.Args = append(cfg.Args, fmt.Sprintf("%d:%s", round, s.name))
+		}
+	}
+	if b.verbose {
+		cfg.Stream = os.Stderr
+	}
+	fmt.Fprintf(os.Stderr, "%s over %s\n", proto, fabric)
+	g, err := host.Boot(cfg)
+	if err != nil {
+		return nil, err
+	}
+	visits := len(cfg.Args) - 2
+	ctx, cancel := context.WithTimeout(ctx, time.Minute+time.Duration(visits*len(cells)*(b.seconds+3))*time.Second)
+	defer cancel()
+	r, err := g.Wait(ctx)
+	if err == nil && r.Status != 0 {
+		err = fmt.Errorf("status %d", r.Status)
+	}
+	if err != nil {
+		return nil, errors.Join(err, fmt.Errorf("the guest said:\n%s\nits kernel:\n%s", r.Output, r.Kernel.Script()))
+	}
+	if b.verbose {
+		mounts, _ := filepath.Glob(filepath.Join(out, "*.mount"))
+		for _, m := range mounts {
+			text, _ := os.ReadFile(m)
+			fmt.Fprintf(os.Stderr, "%s: %s", filepath.Base(m), text)
+		}
+	}
+	if b.profile != "" {
+		profiles, _ := filepath.Glob(filepath.Join(out, "*.pprof"))
+		for _, p := range profiles {
+			text, err := os.ReadFile(p)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(b.profile, filepath.Base(p)), text, 0o644)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rows(out, proto, fabric, b.rounds, servers)
+}

@@ -1,0 +1,43 @@
+package main
+
+import "fmt"
+
+// server is one of those compared.
+type server struct {
+	name   string // knfsd, ksmbd, or one that begins with ours
+	what   string // in the table
+	config string // of ours
+}
+
+// servers returns the kernel's server and then ours, for a protocol on a fabric.
+func servers(proto, fabric string) ([]server, error) {
+	kernel, ok := map[string]string{"nfs": "knfsd", "smb": "ksmbd"}[proto]
+	if !ok {
+		return nil, fmt.Errorf("no protocol: it is nfs or smb")
+	}
+	all := []server{{name: kernel, what: kernel}}
+	switch fabric {
+	case "tcp":
+		return append(all, server{name: "ours", what: "TCP", config: config("iwarp: {enabled: false}")}), nil
+	case "siw":
+		return append(all, server{name: "ours", what: "iWARP in Go", config: config("iwarp: {enabled: true}")}), nil
+	case "rxe":
+		return nil, fmt.Errorf("no server of ours uses libibverbs yet")
+	}
+	return nil, fmt.Errorf("no fabric: it is tcp, siw or rxe")
+}
+
+// config is our server's configuration with what differs.
+func config(rdma string) string {
+	return `listen: [198.18.1.2]
+allow: [198.18.1.0/24]
+state_dir: /tmp/state
+shares:
+  data:
+    path: /srv/bench
+    nfs: {squash: none}
+smb: {enabled: true}
+metrics: {listen: "127.0.0.1:9464", pprof: true}
+log: {level: warn}
+` + rdma + "\n"
+}
