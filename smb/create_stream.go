@@ -14,14 +14,14 @@ func (c *create) named() bool { return c.path.Stream == namespace.StreamNamed }
 
 // joinStream makes the open one of the stream that the path names, and finds whether that exists.
 func (c *create) joinStream(ctx context.Context, o *Open) wire.Status {
-	if !namespace.Streamer(o.node.Kind()) || !namespace.HasStreams(ctx, o.node) {
-		return c.noStreams()
-	}
 	ref, found, err := namespace.FindStream(ctx, o.node, c.path.Name)
 	if err != nil {
 		return statusOf(err)
 	}
 	if !found {
+		if !namespace.HasStreams(ctx, o.node) {
+			return c.noStreams()
+		}
 		ref = namespace.NewStream(c.path.Name)
 	}
 	s, st := c.r.conn.srv.streams.join(o.key, ref)

@@ -49,7 +49,9 @@ func (f *streamFile) store(ctx context.Context, ref namespace.StreamRef, data []
 	case err != nil:
 		return err
 	}
-	return f.node.SetAttr(ctx, root, &vfs.SetAttr{Mask: vfs.AttrMtime, MtimeNow: true})
+	// If the server may not do that, the time of change tells still.
+	_ = f.node.SetAttr(ctx, root, &vfs.SetAttr{Mask: vfs.AttrMtime, MtimeNow: true})
+	return nil
 }
 
 // create makes the stream, without data; [vfs.ErrExist] if it is there.

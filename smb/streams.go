@@ -160,7 +160,7 @@ func (t *streams) rename(s *stream, ref namespace.StreamRef) (old namespace.Stre
 func (t *streams) forget(s *stream, gone bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.gone = s.gone || gone
+	s.gone, s.pending = s.gone || gone, false
 	t.drop(s)
 }
 

@@ -30,13 +30,13 @@ type StreamRef struct {
 // NewStream is the stream of a name that is not there yet.
 func NewStream(name string) StreamRef { return StreamRef{name, streamPrefix + name + streamSuffix} }
 
-// Streamer tells whether objects of the kind can have named streams.
-func Streamer(k vfs.Kind) bool { return k == vfs.KindRegular || k == vfs.KindDirectory }
+// mayHave tells whether objects of the kind can have named streams.
+func mayHave(k vfs.Kind) bool { return k == vfs.KindRegular || k == vfs.KindDirectory }
 
-// HasStreams tells whether the file system of a node keeps named streams.
+// HasStreams tells whether a node can have named streams: it is a file or directory, and the file system keeps extended attributes.
 func HasStreams(ctx context.Context, n vfs.Node) bool {
 	x, ok := n.(vfs.Xattrer)
-	if !ok {
+	if !ok || !mayHave(n.Kind()) {
 		return false
 	}
 	_, err := x.GetXattr(ctx, system, metaName)
@@ -46,7 +46,7 @@ func HasStreams(ctx context.Context, n vfs.Node) bool {
 // ListStreams lists the named streams of a node; none where it cannot have any.
 func ListStreams(ctx context.Context, n vfs.Node) ([]StreamRef, error) {
 	x, ok := n.(vfs.Xattrer)
-	if !ok || !Streamer(n.Kind()) {
+	if !ok || !mayHave(n.Kind()) {
 		return nil, nil
 	}
 	attrs, err := x.ListXattrs(ctx, system)

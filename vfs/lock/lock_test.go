@@ -135,3 +135,28 @@ func TestOpenTwiceClosed(t *testing.T) {
 	}()
 	o.Close()
 }
+
+func TestClaims(t *testing.T) {
+	m := lock.New()
+	k := key(1)
+	expect := func(access, deny lock.Access) {
+		t.Helper()
+		if a, d := m.Claims(k); a != access || d != deny {
+			t.Errorf("access %#x, deny %#x, want %#x and %#x", a, d, access, deny)
+		}
+	}
+	expect(0, 0)
+	a, err := m.Open(k, lock.Read|lock.Delete, lock.Write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(lock.Read|lock.Delete, lock.Write)
+	b, err := m.Open(k, lock.Read, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Close()
+	expect(lock.Read, 0)
+	b.Close()
+	expect(0, 0)
+}
