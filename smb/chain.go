@@ -238,7 +238,7 @@ func (ch *chain) unseal() error {
 		return err
 	}
 	if s := ch.sealed; !s.encrypt && !s.sealed.Load() && !s.sealed.Swap(true) {
-		ch.conn.log.Info("smb: session: the client encrypts", "user", s.user.Name, "cipher", s.cipher, "rdma", rdmaOf(ch.conn, true, false))
+		ch.conn.log.Info("smb: session: the client encrypts", "user", s.who().Name, "cipher", s.cipher, "rdma", rdmaOf(ch.conn, true, false))
 	}
 	return ch.parse(plain)
 }

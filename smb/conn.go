@@ -35,6 +35,7 @@ type Conn struct {
 	asyncs        int      // of them asynchronous
 	lastAsync     uint64
 	channels      map[uint64]*channel // by session
+	past          *channel            // of the session that has ended last: its key signs that it has
 	setups        map[uint64]*setup   // authentications being made, by session
 	negotiating   bool                // a NEGOTIATE has come
 	again         bool                // it was a multi-protocol one, and one more may come
@@ -122,6 +123,13 @@ func (c *Conn) channel(session uint64) *channel {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.channels[session]
+}
+
+// pastChannel is the channel that has ended last, or nil.
+func (c *Conn) pastChannel() *channel {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.past
 }
 
 // drop ends the connection.

@@ -12,6 +12,8 @@ type command struct {
 	run     func(context.Context, *request) wire.Status
 	session bool // a session
 	tree    bool // a session and a tree
+	// expired: it is handled even if the authentication is out of date.
+	expired bool
 	// ownRoom: run takes its response's buffer itself (request.room, request.payload).
 	ownRoom bool
 }
@@ -20,15 +22,15 @@ type command struct {
 var commands = [wire.Commands]command{
 	wire.CmdNegotiate:      {run: opNegotiate},
 	wire.CmdSessionSetup:   {run: opSessionSetup},
-	wire.CmdLogoff:         {run: opLogoff, session: true},
+	wire.CmdLogoff:         {run: opLogoff, session: true, expired: true},
 	wire.CmdTreeConnect:    {run: opTreeConnect, session: true},
 	wire.CmdTreeDisconnect: {run: opTreeDisconnect, tree: true},
 	wire.CmdCreate:         {run: opCreate, tree: true},
-	wire.CmdClose:          {run: opClose, tree: true},
+	wire.CmdClose:          {run: opClose, tree: true, expired: true},
 	wire.CmdFlush:          {run: opFlush, tree: true},
 	wire.CmdRead:           {run: opRead, tree: true, ownRoom: true},
 	wire.CmdWrite:          {run: opWrite, tree: true},
-	wire.CmdLock:           {run: opLock, tree: true},
+	wire.CmdLock:           {run: opLock, tree: true, expired: true},
 	wire.CmdIoctl:          {run: opIoctl, tree: true, ownRoom: true},
 	wire.CmdCancel:         {run: opCancel},
 	wire.CmdEcho:           {run: opEcho},
@@ -87,11 +89,11 @@ func (r *request) resolve(row *command) wire.Status {
 	if st := r.authentic(); st != wire.StatusSuccess {
 		return st
 	}
-	if (row.session || row.tree) && r.session.expired() {
-		return wire.StatusNetworkSessionExpired
-	}
 	if !r.related() {
 		ch.tree = r.session.tree(r.hdr.TreeID)
+	}
+	if (row.session || row.tree) && !row.expired && r.session.expired() {
+		return wire.StatusNetworkSessionExpired
 	}
 	if !row.tree {
 		return wire.StatusSuccess
@@ -122,11 +124,17 @@ func (r *request) relatedToNothing() wire.Status {
 }
 
 // withoutSession says what becomes of a request that names no session of this
-// connection. The key of one that is on others signs the refusal.
+// connection. The key of one that is on others, or has been here, signs the refusal.
 func (r *request) withoutSession(row *command) wire.Status {
 	if r.hdr.Flags&wire.FlagSigned != 0 {
-		if s := r.conn.srv.session(r.hdr.SessionID); s != nil && r.verify(s.signer) {
-			r.signer, r.sign = s.signer, true
+		var key *crypt.Signer
+		if s := r.conn.srv.session(r.hdr.SessionID); s != nil {
+			key = s.signer
+		} else if past := r.conn.pastChannel(); past != nil && past.session.id == r.hdr.SessionID {
+			key = past.signer
+		}
+		if r.verify(key) {
+			r.signer, r.sign = key, true
 		}
 	}
 	switch {
@@ -154,8 +162,10 @@ func (r *request) authentic() wire.Status {
 		return wire.StatusSuccess
 	}
 	if !r.verify(r.signer) {
-		r.conn.log.Warn("smb: wrong signature", "command", r.hdr.Command, "user", s.user.Name)
-		r.signer = nil
+		r.conn.log.Warn("smb: wrong signature", "command", r.hdr.Command, "user", s.who().Name)
+		if r.signer = nil; r.hdr.Command == wire.CmdSessionSetup && r.verify(s.signer) {
+			r.signer, r.sign = s.signer, true // it would bind the session where it is bound
+		}
 		return wire.StatusAccessDenied
 	}
 	r.sign = true

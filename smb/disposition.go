@@ -22,7 +22,7 @@ func (o *Open) mayBeDeleted(ctx context.Context, i *info) wire.Status {
 		return wire.StatusSuccess
 	}
 	empty := true
-	_, err := o.node.ReadDir(ctx, &o.session.user.Cred, 0, 0, false, func(*vfs.DirEntry) bool { empty = false; return false })
+	_, err := o.node.ReadDir(ctx, o.cred, 0, 0, false, func(*vfs.DirEntry) bool { empty = false; return false })
 	switch {
 	case vfs.StatusOf(err) == vfs.ErrAccess: // then the attempt will tell
 	case err != nil:

@@ -25,9 +25,10 @@ func (r *request) establish(ctx context.Context, u *setup, q *wire.SessionSetupR
 	c, srv := r.conn, r.conn.srv
 	n := c.neg.Load()
 	s := &Session{
-		id: u.id, srv: srv, user: u.identity, dialect: n.dialect, client: n.clientGUID, cipher: n.cipher, signing: n.signing, since: time.Now(),
+		id: u.id, srv: srv, dialect: n.dialect, client: n.clientGUID, cipher: n.cipher, signing: n.signing, since: time.Now(),
 		channels: map[*Conn]*channel{}, trees: map[uint32]*Tree{}, opens: map[uint64]*Open{},
 	}
+	s.user.Store(u.identity)
 	ch := &channel{session: s, conn: c}
 	if key != nil {
 		if err := s.keys(n, key, &u.preauth); err != nil {
@@ -39,7 +40,7 @@ func (r *request) establish(ctx context.Context, u *setup, q *wire.SessionSetupR
 		s.encrypt = srv.cfg.Encryption >= Desired && s.sealOut != nil
 	}
 	if q.PreviousSessionID != 0 && q.PreviousSessionID != s.id {
-		if old := srv.session(q.PreviousSessionID); old != nil && old.user.Name == s.user.Name && old.user.Cred.UID == s.user.Cred.UID {
+		if old := srv.session(q.PreviousSessionID); old != nil && old.who().Name == s.who().Name && old.who().Cred.UID == s.who().Cred.UID {
 			old.end(ctx) // the client has come back before we knew it was gone
 		}
 	}
@@ -50,7 +51,7 @@ func (r *request) establish(ctx context.Context, u *setup, q *wire.SessionSetupR
 		s.end(ctx)
 		return 0, st
 	}
-	c.log.Info("smb: session", "user", s.user.Name, "uid", s.user.Cred.UID, "dialect", n.dialect, "signing", r.signingOf(s, n),
+	c.log.Info("smb: session", "user", s.who().Name, "uid", s.who().Cred.UID, "dialect", n.dialect, "signing", r.signingOf(s, n),
 		"encryption", encryptionOf(s), "rdma", rdmaOf(c, s.encrypt, s.signed))
 	r.signer, r.sign = ch.signer, ch.signer != nil
 	return sessionFlags(s), wire.StatusSuccess
@@ -82,22 +83,29 @@ func (r *request) bind(u *setup, key []byte) wire.Status {
 	if st := c.attach(ch); st != wire.StatusSuccess {
 		return st
 	}
-	c.log.Info("smb: channel", "user", u.session.user.Name, "dialect", n.dialect)
+	c.log.Info("smb: channel", "user", u.session.who().Name, "dialect", n.dialect)
 	r.signer, r.sign = signer, true
 	return wire.StatusSuccess
 }
 
-// renew answers a successful reauthentication: the keys stay (MS-SMB2 3.3.5.5.3).
-func (r *request) renew(s *Session) (uint16, wire.Status) {
+// renew answers a successful reauthentication: the keys stay, and what is open (MS-SMB2 3.3.5.5.3). What the session does from now on
+// it does as who has authenticated now.
+func (r *request) renew(s *Session, i *Identity) (uint16, wire.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return 0, wire.StatusUserSessionDeleted
 	}
 	s.expires = time.Time{}
+	if old := s.user.Swap(i); old.Name != i.Name {
+		r.conn.log.Info("smb: session: another user", "was", old.Name, "user", i.Name, "uid", i.Cred.UID)
+	}
 	r.sign = r.sign || r.signer != nil
 	return sessionFlags(s), wire.StatusSuccess
 }
+
+// maxChannels are the connections of a session, as with Windows.
+const maxChannels = 32
 
 // attach makes a channel known to its session and its connection.
 func (c *Conn) attach(ch *channel) wire.Status {
@@ -109,8 +117,11 @@ func (c *Conn) attach(ch *channel) wire.Status {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	switch {
+	case c.closed:
 		return wire.StatusUserSessionDeleted
+	case len(s.channels) >= maxChannels:
+		return wire.StatusInsufficientResources
 	}
 	s.channels[c] = ch
 	c.channels[s.id] = ch

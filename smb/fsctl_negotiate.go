@@ -19,7 +19,7 @@ func fsctlValidateNegotiate(_ context.Context, r *request, q *wire.IoctlRequest)
 		return nil, wire.StatusInvalidParameter
 	}
 	if v.GUID != n.clientGUID || v.SecurityMode != n.clientSecurity || v.Capabilities != n.clientCaps || !bytes.Equal(v.Dialects, n.dialects) {
-		r.conn.log.Warn("smb: the negotiation has been tampered with", "user", r.session.user.Name)
+		r.conn.log.Warn("smb: the negotiation has been tampered with", "user", r.session.who().Name)
 		return nil, statusDrop
 	}
 	resp := wire.ValidateNegotiate{

@@ -149,7 +149,7 @@ func (r *request) bindable(id uint64) (*Session, wire.Status) {
 		return nil, wire.StatusRequestNotAccepted // it is on this connection
 	case n.dialect != s.dialect || n.cipher != s.cipher || !signed:
 		return nil, wire.StatusInvalidParameter
-	case s.user.Guest || s.user.Anonymous:
+	case s.who().Guest || s.who().Anonymous:
 		return nil, wire.StatusNotSupported
 	case !authentic:
 		return nil, wire.StatusAccessDenied
@@ -177,9 +177,10 @@ func (u *setup) lookup(s *Server) func(ntlm.Identity) ([16]byte, bool) {
 // acceptCompleted is a NegTokenResp that says no more than that (RFC 4178 4.2.2).
 var acceptCompleted = []byte{0xa1, 0x07, 0x30, 0x05, 0xa0, 0x03, 0x0a, 0x01, 0x00}
 
-// guest tells whether a failed login is let in as the guest: a user whom we do not know, where that is configured.
+// guest tells whether a failed login is let in as the guest: a user whom we do not know, where that is configured. What
+// has a session is not for guests, which complete tells who would bind one.
 func (u *setup) guest(s *Server, err error) bool {
-	if s.cfg.Guest == nil || u.identity == nil || u.known || u.session != nil || !errors.Is(err, ntlm.ErrLogon) {
+	if s.cfg.Guest == nil || u.identity == nil || u.known || u.session != nil && !u.binding || !errors.Is(err, ntlm.ErrLogon) {
 		return false
 	}
 	u.identity.Cred, u.identity.Guest = *s.cfg.Guest.Clone(), true
@@ -232,11 +233,11 @@ func (r *request) complete(ctx context.Context, u *setup, q *wire.SessionSetupRe
 		return 0, wire.StatusAccessDenied
 	}
 	if s := u.session; s != nil {
-		if s.user.Name != u.identity.Name || key == nil {
+		switch {
+		case !u.binding:
+			return r.renew(s, u.identity)
+		case s.who().Name != u.identity.Name || key == nil:
 			return 0, wire.StatusAccessDenied
-		}
-		if !u.binding {
-			return r.renew(s)
 		}
 		return 0, r.bind(u, key)
 	}
@@ -247,9 +248,9 @@ func (r *request) complete(ctx context.Context, u *setup, q *wire.SessionSetupRe
 // sessionFlags are the flags of the response (MS-SMB2 2.2.6).
 func sessionFlags(s *Session) (flags uint16) {
 	switch {
-	case s.user.Guest:
+	case s.who().Guest:
 		flags |= wire.SessionFlagIsGuest
-	case s.user.Anonymous:
+	case s.who().Anonymous:
 		flags |= wire.SessionFlagIsNull
 	}
 	if s.encrypt {

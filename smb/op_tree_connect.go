@@ -16,7 +16,7 @@ func opTreeConnect(_ context.Context, r *request) wire.Status {
 	if err != nil || len(q.Path) > maxPath {
 		return wire.StatusInvalidParameter
 	}
-	if u := r.session.user; r.conn.dialect() == wire.Dialect311 && !u.Guest && !u.Anonymous && !r.sign && !r.encrypted() {
+	if u := r.session.who(); r.conn.dialect() == wire.Dialect311 && !u.Guest && !u.Anonymous && !r.sign && !r.encrypted() {
 		return wire.StatusAccessDenied
 	}
 	path, err := wire.UTF16(q.Path)
@@ -32,7 +32,7 @@ func opTreeConnect(_ context.Context, r *request) wire.Status {
 		return wire.StatusBadNetworkName
 	}
 	if !sh.admits(r.conn.info.RemoteAddr.Addr()) || sh.Encrypt && r.session.sealOut == nil {
-		r.conn.log.Warn("smb: share refused", "share", sh.Name, "user", r.session.user.Name)
+		r.conn.log.Warn("smb: share refused", "share", sh.Name, "user", r.session.who().Name)
 		return wire.StatusAccessDenied
 	}
 	t := r.session.addTree(sh)

@@ -19,6 +19,7 @@ import (
 type Open struct {
 	id      wire.FileID
 	session *Session
+	cred    *vfs.Cred // who has made it, and acts by it, whoever the session is now
 	tree    *Tree
 	node    vfs.Node
 	file    vfs.File           // of regular files and streams, if data may be read or written; otherwise nil
@@ -44,7 +45,7 @@ type Open struct {
 
 // newOpen makes an open with one reference, the caller's. Whatever becomes of it, it is ended.
 func newOpen(c *Conn, t *Tree, n vfs.Node, k *link) *Open {
-	o := &Open{session: t.session, tree: t, node: n, dir: n.Kind() == vfs.KindDirectory, conn: c, link: k, key: k.key}
+	o := &Open{session: t.session, cred: &t.session.who().Cred, tree: t, node: n, dir: n.Kind() == vfs.KindDirectory, conn: c, link: k, key: k.key}
 	o.serial = c.srv.lastOpen.Add(1)
 	o.refs.Store(1)
 	return o
@@ -58,7 +59,7 @@ func (o *Open) end(ctx context.Context) {
 	var del *vfs.Cred
 	named := o.named()
 	if o.deleteOnClose && !named {
-		del = &o.session.user.Cred
+		del = o.cred
 	}
 	if o.stream != nil {
 		if err := o.session.srv.streams.leave(ctx, o.stream.s, o.node, o.deleteOnClose && named); err != nil {

@@ -19,6 +19,8 @@ type oplock struct {
 	cache     *lock.Cache // nil: there is none
 	level     uint8       // that the client has, or had before a break it has not answered; Open.setLevel sets it
 	breaking  bool
+	to        uint8       // the level that it has to come down to, while it is breaking
+	via       *Conn       // on which the client has been told
 	timer     *time.Timer // of the break
 	announced bool        // the client has been told of the open
 	due       func()      // a break that waits for that
@@ -90,7 +92,7 @@ func (o *Open) recalled(_, to lock.Caching, ack bool) {
 		}
 	}
 	if ack {
-		p.breaking = true
+		p.breaking, p.to = true, level
 	} else {
 		o.setLevel(level)
 	}
@@ -129,7 +131,7 @@ func (o *Open) breakTimedOut(cache *lock.Cache) {
 	o.oplock.breaking = false
 	o.setLevel(wire.OplockLevelNone)
 	o.mu.Unlock()
-	o.session.srv.cfg.Logger.Warn("smb: oplock break unanswered", "share", o.tree.share.Name, "user", o.session.user.Name)
+	o.session.srv.cfg.Logger.Warn("smb: oplock break unanswered", "share", o.tree.share.Name, "user", o.session.who().Name)
 	cache.Revoke()
 	cache.Reduce(0)
 }
@@ -165,6 +167,13 @@ func (o *Open) recall(keep lock.Caching) *lock.Recall {
 	return o.session.srv.cfg.Locks.Recall(o.key, key, keep)
 }
 
+// breakUnheard tells whether a break that has to be answered went out on c, which has ended, and what it said.
+func (o *Open) breakUnheard(c *Conn) (level uint8, unheard bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.oplock.to, o.oplock.breaking && o.oplock.via == c
+}
+
 // sendBreak tells the client that the oplock has to come down to the level (MS-SMB2 3.3.4.6), on the connection that the
 // open was made on or, if that has ended, another one of the session.
 func (o *Open) sendBreak(level uint8) {
@@ -182,6 +191,9 @@ func (o *Open) sendBreak(level uint8) {
 	if conn == nil {
 		return
 	}
+	o.mu.Lock()
+	o.oplock.via = conn
+	o.mu.Unlock()
 	buf, err := conn.memory(headroom + wire.HeaderLen + smallRoom + tailroom)
 	if err != nil {
 		conn.drop(err)

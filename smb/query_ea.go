@@ -73,7 +73,7 @@ func eaNamed(names []string, name string) (string, bool) {
 // queryEAs lists extended attributes: those asked for by name, from one on by number, or the next
 // (MS-FSA 2.1.5.12.14).
 func queryEAs(iq *infoQuery) wire.Status {
-	names, err := eaNames(iq.ctx, iq.r.cred(), iq.o.object())
+	names, err := eaNames(iq.ctx, iq.o.cred, iq.o.object())
 	if err != nil {
 		return statusOf(err)
 	}
@@ -156,7 +156,7 @@ func (iq *infoQuery) namedEAs(l *wire.List, names []string) wire.Status {
 func (iq *infoQuery) addEA(l *wire.List, name, shown string) (bool, error) {
 	ea := wire.EA{Name: []byte(shown)}
 	if name != "" {
-		v, err := iq.o.object().(vfs.Xattrer).GetXattr(iq.ctx, iq.r.cred(), name)
+		v, err := iq.o.object().(vfs.Xattrer).GetXattr(iq.ctx, iq.o.cred, name)
 		switch {
 		case vfs.StatusOf(err) == vfs.ErrNoAttr, err == nil && len(v) > maxEAValue:
 			if len(iq.q.Input) == 0 {

@@ -41,7 +41,7 @@ func queryFsVolume(iq *infoQuery) wire.Status {
 
 // capacity is the file system's, and how many bytes it counts by: a power of two.
 func (iq *infoQuery) capacity() (s vfs.StatFS, unit uint64, st wire.Status) {
-	s, err := iq.o.tree.share.FS.StatFS(iq.ctx, iq.r.cred())
+	s, err := iq.o.tree.share.FS.StatFS(iq.ctx, iq.o.cred)
 	if err != nil {
 		return s, 0, statusOf(err)
 	}

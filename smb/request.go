@@ -56,7 +56,7 @@ type request struct {
 const statusParked wire.Status = 0xffffffff
 
 // cred is the identity on whose behalf the request is made.
-func (r *request) cred() *vfs.Cred { return &r.session.user.Cred }
+func (r *request) cred() *vfs.Cred { return &r.session.who().Cred }
 
 // related tells whether the request goes on with what the one before in the message is about (MS-SMB2 3.3.5.2.7.2).
 func (r *request) related() bool { return r.hdr.Flags&wire.FlagRelated != 0 }

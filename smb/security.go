@@ -101,7 +101,7 @@ func (r *request) setSecurity(ctx context.Context, o *Open, q *wire.SetInfoReque
 		s.Mask |= vfs.AttrMode
 	}
 	if s.Mask != 0 {
-		if err := o.object().SetAttr(ctx, r.cred(), &s); err != nil {
+		if err := o.object().SetAttr(ctx, o.cred, &s); err != nil {
 			return statusOf(err)
 		}
 	}

@@ -25,7 +25,6 @@ type Identity struct {
 type Session struct {
 	id      uint64
 	srv     *Server
-	user    *Identity
 	dialect wire.Dialect
 	client  wire.GUID
 	cipher  crypt.Cipher
@@ -36,7 +35,8 @@ type Session struct {
 	sealOut *crypt.Sealer   // of responses; nil where there is no encryption
 	sealIn  *crypt.Sealer   // of requests
 	since   time.Time
-	sealed  atomic.Bool // the client has encrypted a request without having to
+	sealed  atomic.Bool              // the client has encrypted a request without having to
+	user    atomic.Pointer[Identity] // a reauthentication can change it
 
 	mu       sync.Mutex
 	channels map[*Conn]*channel
@@ -53,6 +53,9 @@ type channel struct {
 	conn    *Conn
 	signer  *crypt.Signer // nil where there is no key
 }
+
+// who is who the session is.
+func (s *Session) who() *Identity { return s.user.Load() }
 
 var errNoKeys = errors.New("smb: a session without keys cannot encrypt")
 
@@ -99,12 +102,22 @@ func (s *Session) open(id wire.FileID) *Open {
 	return o
 }
 
-// unbind takes the channel on c from the session, which ends with its last.
+// unbind takes the channel on c from the session, which ends with its last. On the others the client is told again of oplock breaks
+// that it may not have heard of (MS-SMB2 3.3.4.6).
 func (s *Session) unbind(c *Conn) {
+	var again []func()
 	s.mu.Lock()
 	delete(s.channels, c)
 	last := len(s.channels) == 0
+	for _, o := range s.opens {
+		if level, unheard := o.breakUnheard(c); unheard && !last {
+			again = append(again, func() { o.sendBreak(level) })
+		}
+	}
 	s.mu.Unlock()
+	for _, tell := range again {
+		tell()
+	}
 	if last {
 		s.end(s.srv.ctx)
 	}
@@ -123,7 +136,10 @@ func (s *Session) end(ctx context.Context) {
 	s.mu.Unlock()
 	for c := range channels {
 		c.mu.Lock()
-		delete(c.channels, s.id)
+		if ch := c.channels[s.id]; ch != nil {
+			delete(c.channels, s.id)
+			c.past = ch
+		}
 		c.mu.Unlock()
 	}
 	for _, o := range opens {

@@ -18,7 +18,7 @@ func setEAs(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wi
 	if err != nil {
 		return wire.StatusInvalidParameter
 	}
-	return o.setEAs(ctx, r.cred(), list)
+	return o.setEAs(ctx, o.cred, list)
 }
 
 // setEAs sets the attributes of a list, under the names that are there already if only case differs.

@@ -15,7 +15,7 @@ func setEndOfFile(ctx context.Context, r *request, o *Open, q *wire.SetInfoReque
 	if st != wire.StatusSuccess {
 		return st
 	}
-	return o.resize(ctx, r.cred(), v)
+	return o.resize(ctx, o.cred, v)
 }
 
 // setAllocation cuts the file if it shall take less than it has. To reserve more is only a hint: storage
@@ -30,12 +30,12 @@ func setAllocation(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequ
 		return statusOf(err)
 	}
 	if v < a.Size {
-		return o.resize(ctx, r.cred(), v)
+		return o.resize(ctx, o.cred, v)
 	}
 	if o.stream != nil && v > namespace.MaxStream {
 		return wire.StatusDiskFull
 	}
-	s, err := o.tree.share.FS.StatFS(ctx, r.cred())
+	s, err := o.tree.share.FS.StatFS(ctx, o.cred)
 	if err == nil && v-a.Size > s.AvailBytes {
 		return wire.StatusDiskFull
 	}

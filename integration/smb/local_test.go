@@ -22,8 +22,17 @@ type local struct {
 	Dir  string // what the share "data" is; it is the user's own
 }
 
+// second is another user of local servers, with the same password and the same files.
+const second = "bob"
+
 // newLocal starts a server for one test, with the user User.
 func newLocal(ctx context.Context, t *testing.T) *local {
+	t.Helper()
+	return newLocalWith(ctx, t, "")
+}
+
+// newLocalWith starts a server with more of a configuration below smb, ", key: value" for each, and the users User and second.
+func newLocalWith(ctx context.Context, t *testing.T, more string) *local {
 	t.Helper()
 	bin, err := programs()
 	if err != nil {
@@ -39,14 +48,16 @@ func newLocal(ctx context.Context, t *testing.T) *local {
 			t.Fatal(err)
 		}
 	}
-	add := exec.CommandContext(ctx, server, "user", "add", "--state-dir", state, "--uid", strconv.Itoa(uid), "--gid", strconv.Itoa(gid), User)
-	add.Stdin = strings.NewReader(Password + "\n")
-	if out, err := add.CombinedOutput(); err != nil {
-		t.Fatalf("user add: %v\n%s", err, out)
+	for _, name := range []string{User, second} {
+		add := exec.CommandContext(ctx, server, "user", "add", "--state-dir", state, "--uid", strconv.Itoa(uid), "--gid", strconv.Itoa(gid), name)
+		add.Stdin = strings.NewReader(Password + "\n")
+		if out, err := add.CombinedOutput(); err != nil {
+			t.Fatalf("user add: %v\n%s", err, out)
+		}
 	}
 	file := filepath.Join(state, "fileserver.yaml")
-	text := fmt.Sprintf("state_dir: %s\nshares: {data: {path: %s}}\nnfs: {enabled: false}\nsmb: {enabled: true, port: %s, rdma_port: %s}\n",
-		state, l.Dir, l.Port, freePort(t))
+	text := fmt.Sprintf("state_dir: %s\nshares: {data: {path: %s}}\nnfs: {enabled: false}\nsmb: {enabled: true, port: %s, rdma_port: %s%s}\n",
+		state, l.Dir, l.Port, freePort(t), more)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,16 @@ import (
 	"fileserver/integration/workload"
 )
 
-// tortureSuites are the suites of Samba's smbtorture that are run, each below smb2.
+// tortureSuites are the suites of Samba's smbtorture that are run, each below smb2. Those in tortureConfig want a server of their own.
 var tortureSuites = []string{
 	"connect", "read", "rw", "compound", "compound_find", "credits", "dir", "mkdir", "maxfid", "tcon", "session-id", "getinfo", "streams",
+	"session", "session-require-signing", "multichannel",
+}
+
+// tortureConfig is what suites want of the server's configuration beside what all have.
+var tortureConfig = map[string]string{
+	"session":                 ", guest: " + second, // they authenticate without a name, too
+	"session-require-signing": ", signing: required",
 }
 
 // tortureFile lists what each test does: green, xfail (it fails, for the reason given), or skip (it finds that it has nothing to do).
@@ -35,10 +42,15 @@ func TestSmbtorture(t *testing.T) {
 	}
 	want := tortureTable(t)
 	ctx := workload.Within(t, 5*time.Minute)
-	l := newLocal(ctx, t)
+	common := newLocal(ctx, t)
 	for _, suite := range tortureSuites {
 		t.Run(suite, func(t *testing.T) {
-			cmd := exec.CommandContext(ctx, torture, "--configfile=/dev/null", "-p", l.Port, "-U", User+"%"+Password, "//127.0.0.1/data", "smb2."+suite)
+			l := common
+			if more := tortureConfig[suite]; more != "" {
+				l = newLocalWith(ctx, t, more)
+			}
+			cmd := exec.CommandContext(ctx, torture, "--configfile=/dev/null", "-p", l.Port, "-U", User+"%"+Password,
+				"--option=torture:user2name="+second, "--option=torture:user2password="+Password, "//127.0.0.1/data", "smb2."+suite)
 			cmd.Dir = t.TempDir()
 			cmd.WaitDelay = time.Second
 			out, err := cmd.CombinedOutput() // its status tells only that something has failed
