@@ -15,7 +15,7 @@ import (
 
 // tortureSuites are the suites of Samba's smbtorture that are run, each below smb2. Those in tortureConfig want a server of their own.
 var tortureSuites = []string{
-	"connect", "read", "rw", "compound", "compound_find", "credits", "dir", "mkdir", "maxfid", "tcon", "session-id", "getinfo", "streams",
+	"connect", "read", "rw", "compound", "compound_find", "credits", "dir", "mkdir", "maxfid", "tcon", "session-id", "getinfo", "streams", "fileid",
 	"session", "session-require-signing", "multichannel",
 }
 
