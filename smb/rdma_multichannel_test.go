@@ -2,12 +2,14 @@ package smb_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
 
 	"fileserver/rdma"
 	"fileserver/smb"
+	"fileserver/smb/crypt"
 	"fileserver/smb/smbtest"
 	"fileserver/smb/wire"
 )
@@ -93,4 +95,80 @@ func told(c *smbtest.Client) []wire.NetworkInterface {
 		c.T.Fatal(err)
 	}
 	return list
+}
+
+// TestChannelsOfTransports binds a session of TCP to SMB Direct, and the other way round, with every way to sign: each channel signs with
+// a key of its own, what is encrypted is so with the session's. The session outlives its first connection.
+func TestChannelsOfTransports(t *testing.T) {
+	type way struct {
+		dialect wire.Dialect
+		sign    crypt.Algorithm
+		cipher  crypt.Cipher
+	}
+	ways := []way{
+		{wire.Dialect300, crypt.AESCMAC, crypt.CCM128}, {wire.Dialect302, crypt.AESCMAC, crypt.CCM128},
+		{wire.Dialect311, crypt.HMACSHA256, crypt.GCM128}, {wire.Dialect311, crypt.AESCMAC, crypt.GCM256},
+		{wire.Dialect311, crypt.AESGMAC, crypt.CCM256},
+	}
+	w := newWorld(t, func(c *smb.Config) { c.Interfaces = func() []smb.Interface { return nil } })
+	for provider := range w.direct {
+		for _, first := range []string{"tcp", provider} {
+			for _, x := range ways {
+				t.Run(fmt.Sprintf("%s after %s/%v %v", provider, first, x.dialect, x.sign), func(t *testing.T) {
+					nc, err := w.dial["tcp"]()
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer nc.Close()
+					tcp, direct := &peer{Client: smbtest.NewClient(t, smbtest.Over(nc)), w: w}, w.connect(t, provider)
+					a, b := tcp, direct
+					if first != "tcp" {
+						a, b = direct, tcp
+					}
+					for _, p := range []*peer{a, b} {
+						p.Ciphers = []crypt.Cipher{x.cipher}
+						if x.dialect == wire.Dialect311 {
+							p.SignAlgs = []crypt.Algorithm{x.sign}
+						}
+						p.Connect(x.dialect)
+						if p == b {
+							if st, _ := p.Login("ann", "secret", smbtest.Setup{Bind: a.Client}); st != wire.StatusSuccess {
+								t.Fatal(st)
+							}
+							p.TreeID = a.TreeID
+							break
+						}
+						p.MustLogin("ann", "secret")
+						p.Tree(`\\server\data`, wire.StatusSuccess)
+					}
+					if bytes.Equal(a.Key, b.Key) {
+						t.Fatal("both channels have one key")
+					}
+					id, want := a.create("both"), noise(60000)
+					for i, p := range []*peer{a, b, a, b} {
+						p.Sign, p.Encrypt = i < 2, i >= 2
+						q := wire.WriteRequest{FileID: id, Data: want[i:]}
+						p.Call(wire.CmdWrite, q.Append, wire.StatusSuccess)
+						rd := wire.ReadRequest{FileID: id, Length: uint32(len(want) - i)}
+						r := []*peer{a, b}[(i+1)%2]
+						r.Sign, r.Encrypt = p.Sign, p.Encrypt
+						resp, err := wire.ParseReadResponse(r.Call(wire.CmdRead, rd.Append, wire.StatusSuccess).Msg)
+						if err != nil || !bytes.Equal(resp.Data, want[i:]) {
+							t.Fatalf("other bytes came by the other channel: %v", err)
+						}
+					}
+					a.Encrypt, b.Encrypt = false, false
+					r := direct.register(t, 60000, rdma.AccessRemoteWrite)
+					direct.read(id, 0, 59997, wire.ChannelRDMAV1, r.at)
+					if !bytes.Equal(r.bytes()[:59997], want[3:]) {
+						t.Fatal("RDMA brings other bytes")
+					}
+					a.W.Close()
+					b.Sign = true
+					b.Call(wire.CmdFlush, (&wire.FlushRequest{FileID: id}).Append, wire.StatusSuccess)
+					b.Call(wire.CmdLogoff, smbtest.Empty, wire.StatusSuccess)
+				})
+			}
+		}
+	}
 }
