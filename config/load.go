@@ -43,10 +43,20 @@ func AddFlags(fs *pflag.FlagSet) {
 // Load reads the configuration from the flags, the environment and the file
 // that these name. An error that concerns the contents is an *[Error].
 func Load(fs *pflag.FlagSet) (*Config, error) {
+	cfg, err := Inspect(fs)
+	if err != nil {
+		return nil, err
+	}
+	return cfg, nil
+}
+
+// Inspect is [Load] for those who want to see a configuration that has problems:
+// with an error it returns what was read all the same, or nil where that made no sense.
+func Inspect(fs *pflag.FlagSet) (*Config, error) {
 	l := newLoader(fs)
 	cfg := l.load()
 	if len(l.bad) > 0 {
-		return nil, &Error{Problems: l.bad}
+		return cfg, &Error{Problems: l.bad}
 	}
 	return cfg, nil
 }

@@ -28,10 +28,14 @@ func run() int {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c, err} })
-	root.AddCommand(serveCommand(), checkCommand(), userCommand(), versionCommand())
+	root.AddCommand(serveCommand(), checkCommand(), userCommand(), doctorCommand(), versionCommand())
 	err := root.Execute()
 	if err == nil {
 		return 0
+	}
+	var status exitStatus
+	if errors.As(err, &status) {
+		return int(status)
 	}
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintln(os.Stderr, "fileserver:", strings.TrimSuffix(line, "\n"))

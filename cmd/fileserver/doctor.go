@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fileserver/config"
+	"fileserver/internal/doctor"
+	"fileserver/rdma/iwarp"
+)
+
+// exitStatus ends the program with a status, without a message.
+type exitStatus int
+
+func (e exitStatus) Error() string { return fmt.Sprintf("status %d", int(e)) }
+
+func doctorCommand() *cobra.Command {
+	var o doctorOptions
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "say whether clients will use RDMA, and if not, why and what to type",
+		Long: `Doctor looks at this machine and at the configuration that serve would get, and
+says for each network interface whether NFS and SMB clients will use RDMA, and
+if not, why, and what to type. It changes nothing. Root sees most.
+
+With --connect it is a client instead: it tries a connection to a server, ours or
+any other, by each transport, and explains what happened. With --user it also
+logs on to SMB, with a password asked for at the terminal, or else from the first line of
+standard input, and asks which of its addresses have RDMA.
+
+The exit status is 0 if all is well, 1 after warnings, 2 after errors.`,
+		Example: `  fileserver doctor --config /etc/fileserver.yaml
+  fileserver doctor --share data=/srv/data --listen 0.0.0.0 --json
+  fileserver doctor --connect server.example --proto smb --user ann`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c) },
+	}
+	config.AddFlags(c.Flags())
+	f := c.Flags()
+	f.BoolVar(&o.json, "json", false, "write JSON")
+	f.StringVar(&o.connect, "connect", "", "be a client of `HOST`")
+	f.StringVar(&o.proto, "proto", "both", "with --connect, try `PROTO` only: nfs, smb or both")
+	f.StringVar(&o.user, "user", "", "with --connect, log on to SMB as `NAME`")
+	f.StringVar(&o.domain, "domain", "", "with --user, of `DOMAIN`")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Second, "with --connect, wait `TIME` for each answer")
+	return c
+}
+
+// doctorOptions are the command's flags.
+type doctorOptions struct {
+	json                         bool
+	connect, proto, user, domain string
+	timeout                      time.Duration
+}
+
+// report is what both sides end in.
+type report interface{ WriteText(io.Writer) error }
+
+func (o *doctorOptions) run(c *cobra.Command) error {
+	var r report
+	var status doctor.Severity
+	if o.connect == "" {
+		for _, name := range []string{"proto", "user", "domain", "timeout"} {
+			if c.Flags().Changed(name) {
+				return &usageError{c, fmt.Errorf("--%s goes with --connect", name)}
+			}
+		}
+		cfg, err := config.Inspect(c.Flags())
+		found := doctor.Examine(doctor.Gather(doctor.Source{Config: cfg, Err: err}))
+		r, status = found, found.Status
+	} else {
+		tried, err := o.try(c)
+		if err != nil {
+			return err
+		}
+		r, status = tried, tried.Status
+	}
+	err := error(nil)
+	if o.json {
+		e := json.NewEncoder(c.OutOrStdout())
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		err = e.Encode(r)
+	} else {
+		err = r.WriteText(c.OutOrStdout())
+	}
+	if err != nil {
+		return err
+	}
+	return exitStatus(status.ExitStatus())
+}
+
+// try is the client's side.
+func (o *doctorOptions) try(c *cobra.Command) (*doctor.Connection, error) {
+	t := doctor.Target{Host: o.connect, User: o.user, Domain: o.domain, Timeout: o.timeout}
+	switch o.proto {
+	case "nfs", "smb":
+		t.Protos = []string{o.proto}
+	case "both":
+	default:
+		return nil, &usageError{c, fmt.Errorf("--proto %q is not known; write nfs, smb or both", o.proto)}
+	}
+	if o.timeout <= 0 {
+		return nil, &usageError{c, fmt.Errorf("--timeout %v leaves no time; write e.g. 5s", o.timeout)}
+	}
+	if o.user != "" {
+		var err error
+		if t.Password, err = secret(c); err != nil {
+			return nil, err
+		}
+	}
+	p, err := iwarp.New(iwarp.Config{})
+	if err != nil {
+		return nil, err
+	}
+	t.IWARP = p
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	r, err := doctor.Connect(ctx, t)
+	return r, errors.Join(err, p.Close())
+}
+
+// secret asks once at a terminal, and otherwise reads the first line of standard input.
+func secret(c *cobra.Command) (string, error) {
+	if in, ok := c.InOrStdin().(*os.File); ok && isTerminal(in) {
+		return ask(in, c.ErrOrStderr(), "password: ")
+	}
+	line, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}

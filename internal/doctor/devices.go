@@ -1,0 +1,127 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fileserver/config"
+	"fileserver/rdma"
+)
+
+// devices judges what concerns all RDMA devices.
+func (e *examiner) devices() {
+	cfg := e.Config.RDMA.Devices
+	for _, name := range cfg {
+		if name != config.DevicesAuto && name != config.DevicesOff && e.Topology.Device(name) == nil {
+			e.add(Finding{Severity: Error, Code: "device-unknown", What: fmt.Sprintf("rdma.devices names %s, but there is no such device", name),
+				Why: "there are: " + e.names(), Do: []Step{{OnServer, "rdma link", "lists the devices"}}})
+		}
+	}
+	var used []*rdma.DeviceInfo
+	for i := range e.Topology.Devices {
+		if ok, _ := e.used(&e.Topology.Devices[i]); ok {
+			used = append(used, &e.Topology.Devices[i])
+		}
+	}
+	if len(used) == 0 {
+		return
+	}
+	switch {
+	case e.VerbsBuilt != nil:
+		e.block("verbs", "verbs-not-built", both...)
+		e.add(Finding{Severity: Warning, Code: "verbs-not-built", What: "this program was built without the provider for RDMA devices", Why: e.VerbsBuilt.Error(),
+			Do: []Step{{OnServer, "apt-get install libibverbs-dev librdmacm-dev && make build", "builds it with cgo"}}})
+	case e.VerbsUsable != nil:
+		e.block("verbs", "rdma-core-missing", both...)
+		e.add(Finding{Severity: Warning, Code: "rdma-core-missing", What: "there are RDMA devices, but rdma-core cannot be used", Why: e.VerbsUsable.Error(),
+			Do: []Step{{OnServer, "apt-get install rdma-core libibverbs1 librdmacm1 ibverbs-providers", "or dnf install rdma-core libibverbs librdmacm; then start the server again"}}})
+	}
+	e.deviceFiles(used)
+	e.memlock()
+}
+
+// names are those of the devices.
+func (e *examiner) names() string {
+	var list []string
+	for i := range e.Topology.Devices {
+		list = append(list, e.Topology.Devices[i].Name)
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// deviceFiles judges whether devices can be driven by a program of this user.
+func (e *examiner) deviceFiles(used []*rdma.DeviceInfo) {
+	var cm, verbs bool
+	for _, d := range used {
+		for _, name := range d.CharDevices {
+			err, known := e.DeviceFiles[name]
+			cm = cm || strings.HasSuffix(name, "/rdma_cm")
+			verbs = verbs || strings.Contains(name, "/uverbs")
+			if known && err != nil && !slices.Contains(e.general["nfs/verbs"], "device-files") {
+				e.block("verbs", "device-files", both...)
+				f := Finding{Severity: Error, Code: "device-files", What: fmt.Sprintf("%s cannot be opened: %v", name, err),
+					Do: []Step{{OnServer, "chmod 666 " + name, "or add the server's user to the group that has it"}}}
+				if strings.Contains(err.Error(), "no such file") {
+					f.Why = "udev made no file: in a container the device has to be passed in"
+					f.Do = []Step{{OnServer, "docker run --device=/dev/infiniband …", "in a container; otherwise udevadm trigger"}}
+				}
+				e.add(f)
+			}
+		}
+	}
+	for have, module := range map[*bool]string{&cm: "rdma_ucm", &verbs: "ib_uverbs"} {
+		if !*have {
+			e.block("verbs", "module-missing", both...)
+			e.add(Finding{Severity: Warning, Code: "module-missing", What: "the module " + module + " is missing: programs cannot use RDMA devices",
+				Do: []Step{e.modprobe(module)}})
+		}
+	}
+}
+
+// modprobe is how to get a module.
+func (e *examiner) modprobe(name string) Step {
+	if e.Modules.missing(name) {
+		return Step{OnServer, "apt-get install linux-modules-extra-$(uname -r) && modprobe " + name, "this kernel's packages do not have it; other distributions name the package differently"}
+	}
+	return Step{OnServer, "modprobe " + name, ""}
+}
+
+// memlock judges whether the buffers can be registered.
+func (e *examiner) memlock() {
+	m, need := e.Memlock, uint64(e.Config.Limits.Memory)
+	if m.Unlimited || m.Limit >= need {
+		return
+	}
+	whose := "of this shell"
+	if m.PID > 0 {
+		whose = fmt.Sprintf("of the server, process %d,", m.PID)
+	}
+	e.block("verbs", "memlock", both...)
+	e.add(Finding{Severity: Error, Code: "memlock", What: fmt.Sprintf("the limit on locked memory %s is %s, but limits.memory is %s", whose, bytesOf(m.Limit), bytesOf(need)),
+		Why: "buffers registered with RDMA devices are locked in memory; connections are refused when there are no more. The server's own iWARP is not concerned",
+		Do: []Step{{OnServer, "LimitMEMLOCK=infinity", "in the [Service] section of its systemd unit; then systemctl daemon-reload and restart it"},
+			{OnServer, "ulimit -l unlimited", "in a shell, as root, before starting it"}}})
+}
+
+// bytesOf writes a number of bytes.
+func bytesOf(n uint64) string {
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	i := 0
+	for ; i < len(units)-1 && n >= 1024 && n%1024 == 0; i++ {
+		n /= 1024
+	}
+	for ; i < len(units)-1 && n >= 10240; i++ {
+		n /= 1024
+	}
+	return fmt.Sprintf("%d %s", n, units[i])
+}
+
+// rdmaModules are the modules that make RDMA devices of network adapters, by the driver of these.
+var rdmaModules = map[string]string{
+	"mlx5_core": "mlx5_ib", "mlx4_core": "mlx4_ib", "mlx4_en": "mlx4_ib", "ice": "irdma", "i40e": "irdma", "idpf": "irdma",
+	"bnxt_en": "bnxt_re", "cxgb4": "iw_cxgb4", "qede": "qedr", "hns3": "hns_roce_hw_v2", "mana": "mana_ib", "ionic": "ionic_rdma",
+}
