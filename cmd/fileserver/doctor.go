@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,7 +18,9 @@ import (
 
 	"fileserver/config"
 	"fileserver/internal/doctor"
+	"fileserver/rdma"
 	"fileserver/rdma/iwarp"
+	"fileserver/rdma/verbs"
 )
 
 // exitStatus ends the program with a status, without a message.
@@ -35,7 +38,8 @@ says for each network interface whether NFS and SMB clients will use RDMA, and
 if not, why, and what to type. It changes nothing. Root sees most.
 
 With --connect it is a client instead: it tries a connection to a server, ours or
-any other, by each transport, and explains what happened. With --user it also
+any other, by each transport, on the ports that the configuration has, and
+explains what happened. With --user it also
 logs on to SMB, with a password asked for at the terminal, or else from the first line of
 standard input, and asks which of its addresses have RDMA.
 
@@ -77,7 +81,7 @@ func (o *doctorOptions) run(c *cobra.Command) error {
 			}
 		}
 		cfg, err := config.Inspect(c.Flags())
-		found := doctor.Examine(doctor.Gather(doctor.Source{Config: cfg, Err: err}))
+		found := doctor.Examine(doctor.Gather(doctor.Source{Config: cfg, Err: err, VerbsBuilt: verbs.Built(), VerbsUsable: verbsUsable}))
 		r, status = found, found.Status
 	} else {
 		tried, err := o.try(c)
@@ -103,7 +107,17 @@ func (o *doctorOptions) run(c *cobra.Command) error {
 
 // try is the client's side.
 func (o *doctorOptions) try(c *cobra.Command) (*doctor.Connection, error) {
-	t := doctor.Target{Host: o.connect, User: o.user, Domain: o.domain, Timeout: o.timeout}
+	// Of the configuration the ports matter, and what else may be wrong with it does not.
+	cfg, err := config.Inspect(c.Flags())
+	if cfg == nil {
+		return nil, err
+	}
+	t := doctor.Target{
+		Host: o.connect, User: o.user, Domain: o.domain, Timeout: o.timeout, NFSPort: cfg.NFS.Port, NFSRDMAPort: cfg.NFS.RDMAPort, SMBPort: cfg.SMB.Port[0],
+	}
+	if ports := cfg.SMBDirectPorts(true); ports[0] != 0 && !slices.Contains(cfg.SMB.RDMAPort, config.PortAuto) {
+		t.DirectPorts = ports
+	}
 	switch o.proto {
 	case "nfs", "smb":
 		t.Protos = []string{o.proto}
@@ -124,11 +138,26 @@ func (o *doctorOptions) try(c *cobra.Command) (*doctor.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.IWARP = p
+	t.IWARP, t.Verbs = p, func() (rdma.Provider, error) {
+		v, err := verbs.New(verbs.Config{})
+		if err != nil {
+			return nil, err // and no provider that is a nil
+		}
+		return v, nil
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	r, err := doctor.Connect(ctx, t)
 	return r, errors.Join(err, p.Close())
+}
+
+// verbsUsable tells whether RDMA devices can be used.
+func verbsUsable() error {
+	p, err := verbs.New(verbs.Config{})
+	if err != nil {
+		return err
+	}
+	return p.Close()
 }
 
 // secret asks once at a terminal, and otherwise reads the first line of standard input.

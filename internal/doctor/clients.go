@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"fileserver/config"
 	"fileserver/rdma"
@@ -61,10 +62,10 @@ func (e *examiner) mountNFS(addr netip.Addr, share string) []Step {
 		}
 	}
 	if version != config.Version3 {
-		list = append(list, Step{OnClient, fmt.Sprintf("mount -t nfs -o rdma,port=%d,vers=%s %s:/%s /mnt", cfg.RDMAPort, version, host, share), "NFS; proto=rdma in /proc/mounts tells that it worked"})
+		list = append(list, Step{OnClient, fmt.Sprintf("mount -t nfs -o rdma,port=%s,vers=%s %s:/%s /mnt", portOf(cfg.RDMAPort), version, host, share), "NFS; proto=rdma in /proc/mounts tells that it worked"})
 	}
 	if cfg.Serves(config.Version3) {
-		list = append(list, Step{OnClient, fmt.Sprintf("mount -t nfs -o rdma,port=%d,vers=3,mountport=%d,mountproto=tcp,nolock %s:/%s /mnt", cfg.RDMAPort, cfg.Port, host, share), "NFSv3; MOUNT goes over TCP"})
+		list = append(list, Step{OnClient, fmt.Sprintf("mount -t nfs -o rdma,port=%s,vers=3,mountport=%s,mountproto=tcp,nolock %s:/%s /mnt", portOf(cfg.RDMAPort), portOf(cfg.Port), host, share), "NFSv3; MOUNT goes over TCP"})
 	}
 	return list
 }
@@ -95,4 +96,12 @@ func hostOf(a netip.Addr) string {
 		return "[" + a.String() + "]"
 	}
 	return a.String()
+}
+
+// portOf is a port as a command has it.
+func portOf(p uint16) string {
+	if p == 0 {
+		return "PORT"
+	}
+	return strconv.Itoa(int(p))
 }

@@ -30,8 +30,8 @@ func (e *examiner) devices() {
 	switch {
 	case e.VerbsBuilt != nil:
 		e.block("verbs", "verbs-not-built", both...)
-		e.add(Finding{Severity: Warning, Code: "verbs-not-built", What: "this program was built without the provider for RDMA devices", Why: e.VerbsBuilt.Error(),
-			Do: []Step{{OnServer, "apt-get install libibverbs-dev librdmacm-dev && make build", "builds it with cgo"}}})
+		e.add(Finding{Severity: Warning, Code: "verbs-not-built", What: "this program was built without the provider for RDMA devices", Why: "its devices are left to the server's own iWARP, which clients with siw or an iWARP adapter can use",
+			Do: []Step{{OnServer, "apt-get install gcc libibverbs-dev librdmacm-dev && make build", "where the program is built"}}})
 	case e.VerbsUsable != nil:
 		e.block("verbs", "rdma-core-missing", both...)
 		e.add(Finding{Severity: Warning, Code: "rdma-core-missing", What: "there are RDMA devices, but rdma-core cannot be used", Why: e.VerbsUsable.Error(),

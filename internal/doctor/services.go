@@ -21,7 +21,10 @@ func (e *examiner) services() {
 		e.add(Finding{Severity: Info, Code: "iwarp-off", What: "RDMA in software is off: iwarp.enabled is false",
 			Why: "only interfaces with an RDMA device of their own can serve RDMA"})
 	}
-	if p := cfg.NFS.RDMAPort; cfg.NFS.Enabled && p != 20049 {
+	switch p := cfg.NFS.RDMAPort; {
+	case cfg.NFS.Enabled && p == 0:
+		e.add(Finding{Severity: Info, Code: "nfs-port", Service: "nfs", What: "NFS over RDMA takes a port that is free", Why: "the log says which; clients have to name it"})
+	case cfg.NFS.Enabled && p != 20049:
 		e.add(Finding{Severity: Info, Code: "nfs-port", Service: "nfs", What: fmt.Sprintf("NFS over RDMA is on port %d, not 20049", p),
 			Why: "clients have to name it", Do: []Step{{OnClient, fmt.Sprintf("mount -t nfs -o rdma,port=%d …", p), ""}}})
 	}

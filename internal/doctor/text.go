@@ -170,13 +170,13 @@ func (t *text) step(head string, s *Step, usual Side) {
 	t.line(head + s.Command)
 	var words []string
 	if s.On != usual {
-		words = append(words, "on the "+string(s.On)+":")
+		words = append(words, "on the "+string(s.On))
 	}
 	if s.Note != "" {
 		words = append(words, s.Note)
 	}
 	if len(words) > 0 {
-		t.wrap(strings.Repeat(" ", utf8.RuneCountInString(head)+2), "("+strings.Join(words, " ")+")")
+		t.wrap(strings.Repeat(" ", utf8.RuneCountInString(head)+2), "("+strings.Join(words, ": ")+")")
 	}
 }
 
