@@ -129,6 +129,15 @@ var sizeUnits = []struct {
 	shift int
 }{{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}, {"K", 10}, {"M", 20}, {"G", 30}, {"T", 40}}
 
+// ParseSize is the size that s says, as in the configuration; letters may be small: for flags.
+func ParseSize(s string) (Size, error) {
+	v, err := parseSize(strings.ReplaceAll(strings.ToUpper(s), "IB", "iB"))
+	if err != nil {
+		return 0, fmt.Errorf("%q %w", s, err)
+	}
+	return v.(Size), nil
+}
+
 func parseSize(s string) (any, error) {
 	num, shift := s, 0
 	for _, u := range sizeUnits {

@@ -28,7 +28,7 @@ func run() int {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{c, err} })
-	root.AddCommand(serveCommand(), checkCommand(), userCommand(), doctorCommand(), versionCommand())
+	root.AddCommand(serveCommand(), checkCommand(), userCommand(), doctorCommand(), benchCommand(), versionCommand())
 	err := root.Execute()
 	if err == nil {
 		return 0

@@ -107,7 +107,6 @@ func (c *conn) serve() error {
 	defer c.cancel()
 	stop := context.AfterFunc(c.ctx, func() { c.Disconnect(context.Cause(c.ctx), false) })
 	defer stop()
-	c.handler = c.srv.cfg.Handler(c)
 	err := c.read()
 	if err == io.EOF {
 		err = nil

@@ -168,6 +168,7 @@ func (s *Server) ServeConn(ctx context.Context, nc net.Conn) error {
 		return err
 	}
 	defer s.remove(c)
+	c.handler = s.cfg.Handler(c)
 	return c.serve()
 }
 

@@ -178,7 +178,11 @@ func TestMessages(t *testing.T) {
 			}
 		}
 	}
-	if st := r.srv.Stats(); st.Received != st.Sent || st.Received < 16<<20 {
+	st := r.srv.Stats() // a client may have the last message before it is counted
+	for end := time.Now().Add(patience); st.Received != st.Sent && time.Now().Before(end); st = r.srv.Stats() {
+		time.Sleep(time.Millisecond)
+	}
+	if st.Received != st.Sent || st.Received < 16<<20 {
 		t.Errorf("%+v", st)
 	}
 	nc.Close()

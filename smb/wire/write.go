@@ -40,14 +40,23 @@ func ParseWriteRequest(msg []byte) (r WriteRequest, err error) {
 
 // Append appends the body of the request, whose header is at b[at:], channel info first.
 func (r *WriteRequest) Append(b []byte, at int) []byte {
+	b = append(r.AppendHead(b, at, len(r.Data)), r.Data...)
+	if len(r.ChannelInfo)+len(r.Data) == 0 {
+		b = append(b, 0) // the buffer has one byte at least
+	}
+	return b
+}
+
+// AppendHead is Append up to the data, n bytes, which is the caller's to send.
+func (r *WriteRequest) AppendHead(b []byte, at, n int) []byte {
 	base := len(b) - at + WriteRequestLen
 	dataAt := base + len(r.ChannelInfo)
-	if len(r.Data) == 0 {
+	if n == 0 {
 		dataAt = 0
 	}
 	b = le.AppendUint16(b, 49)
 	b = le.AppendUint16(b, uint16(dataAt))
-	b = le.AppendUint32(b, uint32(len(r.Data)))
+	b = le.AppendUint32(b, uint32(n))
 	b = le.AppendUint64(b, r.Offset)
 	b = r.FileID.append(b)
 	b = le.AppendUint32(b, uint32(r.Channel))
@@ -58,11 +67,7 @@ func (r *WriteRequest) Append(b []byte, at int) []byte {
 	b = le.AppendUint16(b, uint16(base))
 	b = le.AppendUint16(b, uint16(len(r.ChannelInfo)))
 	b = le.AppendUint32(b, r.Flags)
-	b = append(append(b, r.ChannelInfo...), r.Data...)
-	if len(r.ChannelInfo)+len(r.Data) == 0 {
-		b = append(b, 0) // the buffer has one byte at least
-	}
-	return b
+	return append(b, r.ChannelInfo...)
 }
 
 // WriteResponse is an SMB2 WRITE Response (MS-SMB2 2.2.22).

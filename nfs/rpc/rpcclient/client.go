@@ -30,11 +30,13 @@ type Client struct {
 
 	wmu  sync.Mutex // writing; before mu
 	head []byte
-	bufs net.Buffers
+	bufs [][]byte
+	out  net.Buffers // what of bufs is still to be written
 
 	mu      sync.Mutex
 	xid     uint32
 	pending map[uint32]*pending
+	spare   []*pending
 	err     error
 	done    chan struct{}
 }
@@ -74,51 +76,85 @@ type Call struct {
 	Into             []byte   // where the reply goes if it fits; may be nil
 }
 
-// Do makes a call and waits for the reply. results are what follows accept_stat, in Into if they fit.
+// Do makes a call and waits for the reply. results are what follows accept_stat, in Into if they fit. When
+// ctx ends while the reply is coming in, the connection is ended: Into is the caller's again.
 func (c *Client) Do(ctx context.Context, call Call) (stat rpc.AcceptStat, results []byte, err error) {
-	p := &pending{into: call.Into, done: make(chan struct{}, 1)}
-	xid, err := c.register(call.XID, p)
+	xid, p, err := c.register(call.XID, call.Into)
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := c.send(xid, call); err != nil {
+	if err := c.send(xid, &call); err != nil {
 		c.nc.Close()
-		c.forget(xid)
+		c.forget(xid, p)
 		return 0, nil, err
 	}
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-		c.forget(xid)
+		c.forget(xid, p)
 		return 0, nil, context.Cause(ctx)
 	}
-	if p.err != nil {
-		return 0, nil, p.err
+	body, err := p.body, p.err
+	c.free(p)
+	if err != nil {
+		return 0, nil, err
 	}
-	return parse(p.body)
+	return parse(body)
 }
 
-func (c *Client) register(xid uint32, p *pending) (uint32, error) {
+// ParseReply takes a whole reply apart, of a transport of one's own: results are what follows accept_stat.
+func ParseReply(b []byte) (stat rpc.AcceptStat, results []byte, err error) {
+	if len(b) < 4 {
+		return 0, nil, xdr.ErrShort
+	}
+	return parse(b[4:])
+}
+
+// register makes a call known to the reader of replies.
+func (c *Client) register(xid uint32, into []byte) (uint32, *pending, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		return 0, c.err
+		return 0, nil, c.err
 	}
 	if xid == 0 {
 		c.xid++
 		xid = c.xid
 	}
+	var p *pending
+	if n := len(c.spare); n > 0 {
+		p, c.spare = c.spare[n-1], c.spare[:n-1]
+	} else {
+		p = &pending{done: make(chan struct{}, 1)}
+	}
+	p.into = into
 	c.pending[xid] = p
-	return xid, nil
+	return xid, p, nil
 }
 
-func (c *Client) forget(xid uint32) {
+// forget gives a call up, and waits for who reads its reply.
+func (c *Client) forget(xid uint32, p *pending) {
+	c.mu.Lock()
+	waiting := c.pending[xid] == p
+	if waiting {
+		delete(c.pending, xid)
+	}
+	c.mu.Unlock()
+	if !waiting {
+		c.nc.Close()
+		<-p.done
+	}
+	c.free(p)
+}
+
+func (c *Client) free(p *pending) {
+	p.into, p.body, p.err = nil, nil, nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.pending, xid)
+	c.spare = append(c.spare, p)
 }
 
-func (c *Client) send(xid uint32, call Call) error {
+func (c *Client) send(xid uint32, call *Call) error {
 	c.wmu.Lock()
 	defer c.wmu.Unlock()
 	c.head = rpc.AppendCall(append(c.head[:0], 0, 0, 0, 0), xid, call.Prog, call.Vers, call.Proc, c.flavor, c.cred)
@@ -129,8 +165,9 @@ func (c *Client) send(xid uint32, call Call) error {
 		c.bufs = append(c.bufs, a)
 	}
 	xdr.PutUint32(c.head, 0, 1<<31|uint32(n))
-	bufs := c.bufs
-	_, err := bufs.WriteTo(c.nc)
+	c.out = c.bufs
+	_, err := c.out.WriteTo(c.nc)
+	clear(c.bufs)
 	return err
 }
 
@@ -156,11 +193,10 @@ func (c *Client) reply(r *recordReader) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	var xid [4]byte
-	if _, err := io.ReadFull(r, xid[:]); err != nil {
+	if _, err := io.ReadFull(r, r.word[:]); err != nil {
 		return err
 	}
-	id := binary.BigEndian.Uint32(xid[:])
+	id := binary.BigEndian.Uint32(r.word[:])
 	c.mu.Lock()
 	p := c.pending[id]
 	delete(c.pending, id)

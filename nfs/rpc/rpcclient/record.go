@@ -13,6 +13,7 @@ type recordReader struct {
 	left int // of the fragment
 	last bool
 	n    int // bytes of the record
+	word [4]byte
 }
 
 // begin goes to the beginning of the next record. The last one must have been read.
@@ -22,11 +23,10 @@ func (r *recordReader) begin() error {
 }
 
 func (r *recordReader) mark() error {
-	var b [4]byte
-	if _, err := io.ReadFull(r.r, b[:]); err != nil {
+	if _, err := io.ReadFull(r.r, r.word[:]); err != nil {
 		return err
 	}
-	m := binary.BigEndian.Uint32(b[:])
+	m := binary.BigEndian.Uint32(r.word[:])
 	r.left, r.last = int(m&^(1<<31)), m>>31 == 1
 	if r.n += r.left; r.n > MaxReply {
 		return fmt.Errorf("rpcclient: reply longer than %d bytes", MaxReply)

@@ -1,0 +1,158 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"fileserver/smb/transport"
+	"fileserver/smb/wire"
+)
+
+// Memory is memory of the client's that the server reaches by RDMA.
+type Memory struct {
+	transport.Descriptor
+	// Invalidate lets the server invalidate the token with its response (SMB2_CHANNEL_RDMA_V1_INVALIDATE).
+	Invalidate bool
+}
+
+func (m *Memory) channel() wire.Channel {
+	if m.Invalidate {
+		return wire.ChannelRDMAV1Invalidate
+	}
+	return wire.ChannelRDMAV1
+}
+
+// Offloads tells whether data may move by RDMA: not if requests are signed or encrypted, as it would be neither.
+func (c *Client) Offloads() bool {
+	return c.tc.Info().MaxReadWrite > 0 && !c.m.Sign && !c.m.Encrypt
+}
+
+// MaxRead and MaxWrite are the most that one request moves, bytes.
+func (c *Client) MaxRead() int { return c.most(c.m.Negotiate.MaxReadSize) }
+
+// MaxWrite is the most that one WRITE moves, bytes.
+func (c *Client) MaxWrite() int {
+	n := c.most(c.m.Negotiate.MaxWriteSize)
+	if m := c.tc.Info().MaxMessage; m > 0 && !c.Offloads() {
+		n = min(n, m-1024) // for headers
+	}
+	return n
+}
+
+func (c *Client) most(n uint32) int {
+	if c.m.Negotiate.Capabilities&wire.CapLargeMTU == 0 {
+		return min(int(n), charged)
+	}
+	return int(n)
+}
+
+// File is an open file.
+type File struct {
+	c  *Client
+	ID wire.FileID
+	// Size is that of the moment it was opened, bytes.
+	Size    uint64
+	Created bool
+}
+
+// How says how a file is opened.
+type How struct {
+	Access      wire.AccessMask
+	Disposition wire.CreateDisposition
+	Options     wire.CreateOptions
+}
+
+// Open opens a file of the share; directories in name are separated by slashes.
+func (c *Client) Open(ctx context.Context, name string, how How) (*File, error) {
+	q := c.NewCall()
+	defer q.Release()
+	r := wire.CreateRequest{
+		ImpersonationLevel: wire.ImpersonationImpersonation, DesiredAccess: how.Access,
+		ShareAccess: wire.FileShareRead | wire.FileShareWrite | wire.FileShareDelete,
+		Disposition: how.Disposition, Options: how.Options | wire.FileNonDirectoryFile,
+		Name: wire.AppendUTF16(nil, strings.ReplaceAll(name, "/", `\`)),
+	}
+	q.head = r.Append(q.head[:wire.HeaderLen], 0)
+	if err := q.do(ctx, wire.CmdCreate, 1, transport.Piece{}); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	resp, err := wire.ParseCreateResponse(q.resp.Msg)
+	return &File{c: c, ID: resp.FileID, Size: resp.EndOfFile, Created: resp.Action == wire.FileCreated}, err
+}
+
+// Remove removes a file.
+func (c *Client) Remove(ctx context.Context, name string) error {
+	f, err := c.Open(ctx, name, How{Access: wire.Delete, Disposition: wire.FileOpen, Options: wire.FileDeleteOnClose})
+	if err != nil {
+		return err
+	}
+	return f.Close(ctx)
+}
+
+// Read reads n bytes at off. Without mem the data is that of the response, valid until q is used again, or released; with mem
+// it is placed there, and placed says how much. Less than n bytes is the end of the file.
+func (f *File) Read(ctx context.Context, q *Call, off uint64, n int, mem *Memory) (data []byte, placed int, err error) {
+	r := wire.ReadRequest{Length: uint32(n), Offset: off, FileID: f.ID}
+	if mem != nil {
+		q.info = q.info[:0]
+		q.info.Add(mem.Offset, mem.Token, mem.Length)
+		r.Channel, r.ChannelInfo = mem.channel(), q.info
+	}
+	q.head = r.Append(q.head[:wire.HeaderLen], 0)
+	if err := q.do(ctx, wire.CmdRead, f.c.chargeOf(n), transport.Piece{}); err != nil {
+		return nil, 0, err
+	}
+	resp, err := wire.ParseReadResponse(q.resp.Msg)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(resp.Data) > n || int64(resp.DataRemaining) > int64(n) || resp.DataRemaining > 0 && mem == nil {
+		return nil, 0, broken("READ of %d bytes returns %d, and %d by RDMA", n, len(resp.Data), resp.DataRemaining)
+	}
+	return resp.Data, int(resp.DataRemaining), nil
+}
+
+// Write writes data at off, and returns how much was written. With mem the server pulls it from there: n bytes, and data is not looked at.
+func (f *File) Write(ctx context.Context, q *Call, off uint64, n int, data transport.Piece, mem *Memory, through bool) (int, error) {
+	r := wire.WriteRequest{Offset: off, FileID: f.ID}
+	if through && f.c.m.Dialect > wire.Dialect202 {
+		r.Flags = wire.WriteFlagWriteThrough
+	}
+	if mem != nil {
+		q.info = q.info[:0]
+		q.info.Add(mem.Offset, mem.Token, mem.Length)
+		r.Channel, r.ChannelInfo, r.RemainingBytes = mem.channel(), q.info, uint32(n)
+		q.head = r.Append(q.head[:wire.HeaderLen], 0)
+		data = transport.Piece{}
+	} else {
+		q.head = r.AppendHead(q.head[:wire.HeaderLen], 0, n)
+	}
+	if err := q.do(ctx, wire.CmdWrite, f.c.chargeOf(n), data); err != nil {
+		return 0, err
+	}
+	resp, err := wire.ParseWriteResponse(q.resp.Msg)
+	if err == nil && int64(resp.Count) > int64(n) {
+		err = broken("WRITE of %d bytes wrote %d", n, resp.Count)
+	}
+	return int(resp.Count), err
+}
+
+// Flush makes what was written stable.
+func (f *File) Flush(ctx context.Context) error {
+	r := wire.FlushRequest{FileID: f.ID}
+	return f.simple(ctx, wire.CmdFlush, r.Append)
+}
+
+// Close closes the file.
+func (f *File) Close(ctx context.Context) error {
+	r := wire.CloseRequest{FileID: f.ID}
+	return f.simple(ctx, wire.CmdClose, r.Append)
+}
+
+func (f *File) simple(ctx context.Context, cmd wire.Command, body func([]byte, int) []byte) error {
+	q := f.c.NewCall()
+	defer q.Release()
+	q.head = body(q.head[:wire.HeaderLen], 0)
+	return q.do(ctx, cmd, 1, transport.Piece{})
+}
