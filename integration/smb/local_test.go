@@ -20,6 +20,7 @@ import (
 type local struct {
 	Port string // of TCP, on 127.0.0.1
 	Dir  string // what the share "data" is; it is the user's own
+	Log  func() string
 }
 
 // second is another user of local servers, with the same password and the same files.
@@ -62,6 +63,7 @@ func newLocalWith(ctx context.Context, t *testing.T, more string) *local {
 		t.Fatal(err)
 	}
 	var out output
+	l.Log = out.String
 	cmd := exec.Command(server, "serve", "--config", file)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {

@@ -1,0 +1,228 @@
+package smb
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hirochachacha/go-smb2"
+
+	"fileserver/integration/workload"
+	"fileserver/smb/crypt"
+	"fileserver/smb/smbtest"
+	"fileserver/smb/wire"
+)
+
+// newSamba starts the system's smbd on this machine's loopback, with the user User, who is root there, and the share "data". It
+// returns its address. It answers READ, WRITE and FLUSH at once: interim responses are not signed, and go-smb2 takes none when it signs.
+func newSamba(ctx context.Context, t *testing.T) string {
+	t.Helper()
+	smbd := sambaProgram(t, "smbd")
+	dir, data := t.TempDir(), t.TempDir()
+	port := freePort(t)
+	text := fmt.Sprintf(`[global]
+  interfaces = lo
+  bind interfaces only = yes
+  smb ports = %s
+  private dir = %[2]s
+  lock directory = %[2]s
+  state directory = %[2]s
+  cache directory = %[2]s
+  pid directory = %[2]s
+  ncalrpc dir = %[2]s
+  log file = %[2]s/log
+  username map = %[2]s/users
+  disable netbios = yes
+  load printers = no
+  server min protocol = SMB2_02
+[data]
+  path = %s
+  read only = no
+  aio read size = 0
+  aio write size = 0
+  strict sync = no
+`, port, dir, data)
+	conf := filepath.Join(dir, "smb.conf")
+	for name, s := range map[string]string{conf: text, filepath.Join(dir, "users"): "root = " + User + "\n"} {
+		if err := os.WriteFile(name, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add := exec.CommandContext(ctx, "smbpasswd", "-c", conf, "-a", "-s", "root")
+	add.Stdin = strings.NewReader(Password + "\n" + Password + "\n")
+	if out, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("smbpasswd: %v\n%s", err, out)
+	}
+	var out output
+	cmd := exec.Command(smbd, "-F", "--no-process-group", "-s", conf)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it forks for every connection
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(5 * time.Second):
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			<-ended
+		}
+		if t.Failed() {
+			log, _ := os.ReadFile(filepath.Join(dir, "log"))
+			t.Logf("smbd said:\n%s%s", out.String(), log)
+		}
+	})
+	addr := "127.0.0.1:" + port
+	for {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			c.Close()
+			return addr
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("smbd ended: %v\n%s", err, out.String())
+		case <-ctx.Done():
+			t.Fatalf("smbd does not listen: %v", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// sambaWay is a way to protect what goes to and fro.
+type sambaWay struct {
+	dialect wire.Dialect
+	sign    crypt.Algorithm // 3.1.1: is offered, and nothing else
+	cipher  crypt.Cipher    // likewise, but for NoCipher
+}
+
+func sambaWays() (list []sambaWay) {
+	for _, d := range []wire.Dialect{wire.Dialect202, wire.Dialect210} {
+		list = append(list, sambaWay{dialect: d, sign: crypt.HMACSHA256})
+	}
+	for _, d := range []wire.Dialect{wire.Dialect300, wire.Dialect302} {
+		list = append(list, sambaWay{dialect: d, sign: crypt.AESCMAC, cipher: crypt.CCM128})
+	}
+	for _, a := range []crypt.Algorithm{crypt.HMACSHA256, crypt.AESCMAC, crypt.AESGMAC} {
+		for _, c := range []crypt.Cipher{crypt.NoCipher, crypt.CCM128, crypt.GCM128, crypt.CCM256, crypt.GCM256} {
+			list = append(list, sambaWay{dialect: wire.Dialect311, sign: a, cipher: c})
+		}
+	}
+	return list
+}
+
+// connect negotiates a way with a server; with bind the session becomes that of another client.
+func (w sambaWay) connect(t *testing.T, addr string, bind *smbtest.Client) *smbtest.Client {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := smbtest.NewClient(t, smbtest.Over(nc))
+	t.Cleanup(c.W.Close)
+	if w.cipher != crypt.NoCipher {
+		c.Ciphers = []crypt.Cipher{w.cipher}
+	}
+	if w.dialect == wire.Dialect311 {
+		c.SignAlgs = []crypt.Algorithm{w.sign}
+	}
+	c.Connect(w.dialect)
+	if c.Dialect != w.dialect || c.Signing() != w.sign || c.Cipher != w.cipher {
+		t.Fatalf("the server takes %v, %v, %v", c.Dialect, c.Signing(), c.Cipher)
+	}
+	if st, _ := c.Login(User, Password, smbtest.Setup{Bind: bind}); st != wire.StatusSuccess {
+		t.Fatalf("login: %v", st)
+	}
+	if bind != nil {
+		c.TreeID = bind.TreeID
+		return c
+	}
+	c.Tree(`\\127.0.0.1\data`, wire.StatusSuccess)
+	return c
+}
+
+// TestSamba lets our client work on Samba's server, signed and encrypted, with every algorithm there is, on one channel and on two.
+func TestSamba(t *testing.T) {
+	ctx := workload.Within(t, 2*time.Minute)
+	addr := newSamba(ctx, t)
+	data := make([]byte, 60_001)
+	workload.Fill(data, 1, 0)
+	for _, w := range sambaWays() {
+		t.Run(fmt.Sprintf("%v %v %v", w.dialect, w.sign, w.cipher), func(t *testing.T) {
+			c := w.connect(t, addr, nil)
+			clients := []*smbtest.Client{c}
+			if w.dialect >= wire.Dialect300 {
+				clients = append(clients, w.connect(t, addr, c))
+			}
+			c.Sign = true
+			q := wire.CreateRequest{
+				ImpersonationLevel: 2, DesiredAccess: wire.FileReadData | wire.FileWriteData | wire.Delete, Disposition: wire.FileOverwriteIf,
+				Options: wire.FileDeleteOnClose, Name: wire.AppendUTF16(nil, "file"),
+			}
+			created, err := wire.ParseCreateResponse(c.Call(wire.CmdCreate, q.Append, wire.StatusSuccess).Msg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, u := range clients {
+				for _, u.Encrypt = range []bool{false, true} {
+					if u.Encrypt && w.cipher == crypt.NoCipher {
+						continue
+					}
+					u.Sign = !u.Encrypt
+					part := data[i*7 : len(data)-i]
+					wr := wire.WriteRequest{FileID: created.FileID, Data: part}
+					rd := wire.ReadRequest{FileID: created.FileID, Length: uint32(len(part))}
+					for range 3 {
+						u.Call(wire.CmdWrite, wr.Append, wire.StatusSuccess)
+						r := u.Call(wire.CmdRead, rd.Append, wire.StatusSuccess)
+						if resp, err := wire.ParseReadResponse(r.Msg); err != nil || !bytes.Equal(resp.Data, part) || r.Sealed != u.Encrypt {
+							t.Fatalf("other data comes back: %v, encrypted %v", err, r.Sealed)
+						}
+					}
+					u.Do(smbtest.Request{Command: wire.CmdEcho, Body: smbtest.Empty}, smbtest.Request{Command: wire.CmdEcho, Body: smbtest.Empty})
+				}
+				u.Encrypt, u.Sign = false, true
+			}
+			c.Call(wire.CmdClose, (&wire.CloseRequest{FileID: created.FileID}).Append, wire.StatusSuccess)
+			c.Call(wire.CmdLogoff, smbtest.Empty, wire.StatusSuccess)
+		})
+	}
+}
+
+// TestGoClientOfSamba makes sure that what go-smb2 does with our server it does with Samba's, too.
+func TestGoClientOfSamba(t *testing.T) {
+	ctx := workload.Within(t, 2*time.Minute)
+	addr := newSamba(ctx, t)
+	dial := func(t testing.TB) net.Conn {
+		nc, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return nc
+	}
+	for _, m := range goModes() {
+		if m.cipher != crypt.NoCipher {
+			continue // it encrypts only what a server makes it encrypt
+		}
+		t.Run(m.name, func(t *testing.T) {
+			useGoClient(t, dial, true, &smb2.Dialer{
+				MaxCreditBalance: 128,
+				Negotiator:       smb2.Negotiator{SpecifiedDialect: m.dialect, RequireMessageSigning: m.sign},
+				Initiator:        &smb2.NTLMInitiator{User: User, Password: Password},
+			})
+		})
+	}
+}
