@@ -61,14 +61,13 @@ type Server struct {
 	cancel  context.CancelFunc
 	workers workers.Pool
 
-	mu       sync.Mutex
-	conns    map[*Conn]struct{}
-	accepted int64
-	ended    Stats // of the connections that have ended; see Totals
-	closing  bool
-	settled  bool          // closing, and no connection is being opened any more
-	empty    chan struct{} // closed when settled and no connection is left
-	opening  sync.WaitGroup
+	mu      sync.Mutex
+	conns   map[*Conn]struct{}
+	past    map[string]*Totals // by transport: connections accepted, and the figures of those that have ended
+	closing bool
+	settled bool          // closing, and no connection is being opened any more
+	empty   chan struct{} // closed when settled and no connection is left
+	opening sync.WaitGroup
 }
 
 // NewServer makes a server.
@@ -100,7 +99,7 @@ func NewServer(cfg Config) (*Server, error) {
 	case cfg.MaxMessage < 4096 || cfg.MaxMessage > 15<<20:
 		return nil, fmt.Errorf("nfsrdma: messages of at most %d bytes; choose 4096 to 15728640", cfg.MaxMessage)
 	}
-	s := &Server{cfg: cfg, conns: make(map[*Conn]struct{}), empty: make(chan struct{})}
+	s := &Server{cfg: cfg, conns: make(map[*Conn]struct{}), past: make(map[string]*Totals), empty: make(chan struct{})}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -148,7 +147,12 @@ func (s *Server) open(id rdma.ID) {
 	}
 	s.mu.Lock()
 	s.conns[c] = struct{}{}
-	s.accepted++
+	p := s.past[c.info.Transport]
+	if p == nil {
+		p = new(Totals)
+		s.past[c.info.Transport] = p
+	}
+	p.Accepted++
 	closing := s.closing
 	s.mu.Unlock()
 	if err := c.accept(); err != nil {
@@ -166,7 +170,7 @@ func (s *Server) remove(c *Conn) {
 	defer s.mu.Unlock()
 	delete(s.conns, c)
 	last := c.Stats()
-	s.ended.add(&last)
+	s.past[c.info.Transport].add(&last)
 	if s.settled && len(s.conns) == 0 {
 		close(s.empty)
 	}

@@ -11,21 +11,46 @@ type Totals struct {
 
 // Totals returns the figures of the moment.
 func (s *Server) Totals() Totals {
+	var sum Totals
+	for _, t := range s.TotalsByTransport() {
+		sum.Conns += t.Conns
+		sum.Accepted += t.Accepted
+		sum.Credits += t.Credits
+		sum.add(&t.Stats)
+		sum.addNow(&t.Stats)
+	}
+	return sum
+}
+
+// TotalsByTransport returns the figures of the moment for each transport that has, or has had, connections.
+func (s *Server) TotalsByTransport() map[string]Totals {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := Totals{Conns: len(s.conns), Accepted: s.accepted, Credits: int64(len(s.conns) * s.cfg.Credits), Stats: s.ended}
-	for c := range s.conns {
-		st := c.Stats()
-		t.add(&st)
-		t.Running += st.Running
-		t.SlotsUsed += st.SlotsUsed
-		t.SendsWaiting += st.SendsWaiting
-		t.ReadsOutstanding += st.ReadsOutstanding
-		t.ReadsWaiting += st.ReadsWaiting
-		t.RecvsPosted += st.RecvsPosted
-		t.ReadCredits += st.ReadCredits
+	all := make(map[string]Totals, len(s.past))
+	for name, p := range s.past {
+		all[name] = *p
 	}
-	return t
+	for c := range s.conns {
+		t := all[c.info.Transport]
+		st := c.Stats()
+		t.Conns++
+		t.Credits += int64(s.cfg.Credits)
+		t.add(&st)
+		t.addNow(&st)
+		all[c.info.Transport] = t
+	}
+	return all
+}
+
+// addNow adds the figures of the moment.
+func (s *Stats) addNow(o *Stats) {
+	s.Running += o.Running
+	s.SlotsUsed += o.SlotsUsed
+	s.SendsWaiting += o.SendsWaiting
+	s.ReadsOutstanding += o.ReadsOutstanding
+	s.ReadsWaiting += o.ReadsWaiting
+	s.RecvsPosted += o.RecvsPosted
+	s.ReadCredits += o.ReadCredits
 }
 
 // add adds the figures that only grow.

@@ -15,6 +15,6 @@
 //
 // [Device.Inject] makes things go wrong.
 //
-// Lock order: link.mu (one per connection), then Device.mu, Listener.mu, CQ.mu and
-// faults.mu, none of which is held while another is taken.
+// Lock order: link.mu (one per connection), then Provider.mu, Fabric.mu, Device.mu,
+// Listener.mu, CQ.mu and faults.mu, none of which is held while another is taken.
 package mem

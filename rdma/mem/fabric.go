@@ -63,6 +63,22 @@ func (f *Fabric) unbind(l *Listener) {
 	}
 }
 
+// remove takes a device's addresses from their listeners.
+func (f *Fabric) remove(d *Device) {
+	var lost []*Listener
+	f.mu.Lock()
+	for a, l := range f.listeners {
+		if l.devices[a] == d {
+			delete(f.listeners, a)
+			lost = append(lost, l)
+		}
+	}
+	f.mu.Unlock()
+	for _, l := range lost {
+		l.lose()
+	}
+}
+
 func (f *Fabric) listener(addr netip.AddrPort) *Listener {
 	f.mu.Lock()
 	defer f.mu.Unlock()

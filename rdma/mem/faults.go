@@ -131,12 +131,15 @@ func (d *Device) Outstanding() int {
 	return n
 }
 
-// Remove takes the device away: its connections end with [rdma.EventDeviceRemoval].
+// Remove takes the device away: its connections end with [rdma.EventDeviceRemoval],
+// and the listeners on it, if it is their last device, with [rdma.ErrDeviceRemoved].
+// A device that comes back is another one ([Provider.Add]).
 func (d *Device) Remove() {
 	d.mu.Lock()
 	d.removed = true
 	ids := d.connections()
 	d.mu.Unlock()
+	d.provider.fabric.remove(d)
 	for _, id := range ids {
 		id.link.mu.Lock()
 		id.link.end(id, rdma.Event{Type: rdma.EventDeviceRemoval, Err: rdma.ErrDeviceRemoved})

@@ -18,6 +18,15 @@ type Listener struct {
 	mu       sync.Mutex
 	requests []*ID
 	closed   bool
+	lost     int // of addrs, with their devices
+}
+
+// lose notes that the device of one of the addresses has been removed.
+func (l *Listener) lose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost++
+	l.signal()
 }
 
 // offer queues a connection request, unless the listener is closed.
@@ -39,7 +48,8 @@ func (l *Listener) signal() {
 	}
 }
 
-// Accept implements [rdma.Listener].
+// Accept implements [rdma.Listener]. When all devices of the listener have been
+// removed it fails with [rdma.ErrDeviceRemoved].
 func (l *Listener) Accept(ctx context.Context) (rdma.ID, error) {
 	for {
 		l.mu.Lock()
@@ -56,6 +66,11 @@ func (l *Listener) Accept(ctx context.Context) (rdma.ID, error) {
 			l.signal()
 			l.mu.Unlock()
 			return nil, rdma.ErrClosed
+		}
+		if l.lost == len(l.addrs) {
+			l.signal()
+			l.mu.Unlock()
+			return nil, rdma.ErrDeviceRemoved
 		}
 		l.mu.Unlock()
 		select {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
+	"sync"
 
 	"fileserver/rdma"
 )
@@ -33,8 +35,10 @@ type DeviceConfig struct {
 
 // Provider implements [rdma.Provider].
 type Provider struct {
-	cfg     Config
-	fabric  *Fabric
+	cfg    Config
+	fabric *Fabric
+
+	mu      sync.Mutex
 	devices []*Device
 }
 
@@ -49,21 +53,37 @@ func New(cfg Config) *Provider {
 	if len(cfg.Devices) == 0 {
 		cfg.Devices = []DeviceConfig{{}}
 	}
-	for i, d := range cfg.Devices {
-		if d.Name == "" {
-			d.Name = fmt.Sprintf("mem%d", i)
-		}
-		if !d.Addr.IsValid() {
-			d.Addr = p.fabric.host()
-		}
-		if d.Caps == (rdma.Caps{}) {
-			d.Caps = DefaultCaps()
-		}
-		d.Caps.Immediate, d.Caps.Atomics, d.Caps.MemoryWindows = false, false, false
-		d.Caps.Datagrams, d.Caps.SRQ = false, false
-		p.devices = append(p.devices, newDevice(p, d))
+	for _, d := range cfg.Devices {
+		p.Add(d)
 	}
 	return p
+}
+
+// Add plugs a device in.
+func (p *Provider) Add(d DeviceConfig) *Device {
+	if !d.Addr.IsValid() {
+		d.Addr = p.fabric.host()
+	}
+	if d.Caps == (rdma.Caps{}) {
+		d.Caps = DefaultCaps()
+	}
+	d.Caps.Immediate, d.Caps.Atomics, d.Caps.MemoryWindows = false, false, false
+	d.Caps.Datagrams, d.Caps.SRQ = false, false
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if d.Name == "" {
+		d.Name = fmt.Sprintf("mem%d", len(p.devices))
+	}
+	dev := newDevice(p, d)
+	p.devices = append(p.devices, dev)
+	return dev
+}
+
+// all are the devices, removed ones included.
+func (p *Provider) all() []*Device {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.devices)
 }
 
 // Name implements [rdma.Provider].
@@ -72,13 +92,13 @@ func (p *Provider) Name() string { return "mem" }
 // Fabric is the fabric the devices are on.
 func (p *Provider) Fabric() *Fabric { return p.fabric }
 
-// Device is the i-th device.
-func (p *Provider) Device(i int) *Device { return p.devices[i] }
+// Device is the i-th device, in the order of their coming.
+func (p *Provider) Device(i int) *Device { return p.all()[i] }
 
 // Devices implements [rdma.Provider]. Removed devices are not listed.
 func (p *Provider) Devices() ([]rdma.Device, error) {
 	var out []rdma.Device
-	for _, d := range p.devices {
+	for _, d := range p.all() {
 		if !d.isRemoved() {
 			out = append(out, d)
 		}
@@ -94,8 +114,8 @@ func (p *Provider) Listen(_ context.Context, addr netip.AddrPort) (rdma.Listener
 	if port == 0 {
 		port = p.fabric.ephemeral()
 	}
-	for _, d := range p.devices {
-		if !addr.Addr().IsValid() || addr.Addr().IsUnspecified() || addr.Addr() == d.addr {
+	for _, d := range p.all() {
+		if !d.isRemoved() && (!addr.Addr().IsValid() || addr.Addr().IsUnspecified() || addr.Addr() == d.addr) {
 			a := netip.AddrPortFrom(d.addr, port)
 			l.addrs = append(l.addrs, a)
 			l.devices[a] = d
@@ -112,7 +132,7 @@ func (p *Provider) Listen(_ context.Context, addr netip.AddrPort) (rdma.Listener
 
 // Resolve implements [rdma.Provider]; the connection leaves from the first device.
 func (p *Provider) Resolve(_ context.Context, addr netip.AddrPort) (rdma.ID, error) {
-	return p.devices[0].Resolve(addr)
+	return p.Device(0).Resolve(addr)
 }
 
 // Resolve prepares a connection from this device.
