@@ -34,6 +34,13 @@ func (m *domains) attach(dev rdma.Device) (*rdma.Memory, error) {
 	return d.Attach()
 }
 
+// any tells whether a device is in use.
+func (m *domains) any() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.of) > 0
+}
+
 // retire releases the memory of devices that are gone, each when its last connection has ended.
 func (m *domains) retire(gone func(rdma.Device) bool) {
 	m.mu.Lock()

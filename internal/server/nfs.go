@@ -1,14 +1,14 @@
 package server
 
 import (
-	"errors"
 	"net/netip"
 
 	"fileserver/nfs/rpc"
 	"fileserver/nfsrdma"
+	"fileserver/rdma"
 )
 
-// startNFS makes the RPC programs and serves them on every transport.
+// startNFS makes the RPC programs, serves them over TCP, and has them served over RDMA.
 func (s *Server) startNFS() error {
 	cfg := s.cfg
 	programs, err := s.programs()
@@ -19,56 +19,28 @@ func (s *Server) startNFS() error {
 	if err != nil {
 		return err
 	}
-	var missing []error
-	noRDMA := "the client did not ask for it (mount option rdma)"
-	var over *rdmaService
-	if !cfg.IWARP.Enabled {
-		noRDMA = "iwarp.enabled is false"
-	} else if over, err = s.startIWARP(handler); err != nil {
-		noRDMA = "there is no listener for it: " + err.Error()
-		missing = append(missing, err)
+	over, err := nfsrdma.NewServer(nfsrdma.Config{
+		Handler: handler, Memory: s.rdma.domains.attach, Logger: s.log.Logger,
+		MaxConns: cfg.Limits.Connections, Credits: cfg.Limits.InFlight,
+	})
+	if err != nil {
+		return err
 	}
-	seen := &tcpObserver{log: s.log, noRDMA: noRDMA, maxCalls: cfg.Limits.InFlight}
-	tcp := &tcpService{
+	s.rdma.add(&rdmaService{
+		name: "nfs", software: []uint16{cfg.NFS.RDMAPort}, ports: func(rdma.Transport) []uint16 { return []uint16{cfg.NFS.RDMAPort} },
+		serve: over.Serve, shutdown: over.Shutdown,
+	})
+	seen := &tcpObserver{log: s.log, maxCalls: cfg.Limits.InFlight, noRDMA: func(a netip.Addr) string {
+		return s.rdma.noRDMA("nfs", a, "the client did not ask for it (mount option rdma)")
+	}}
+	s.addConnMetrics(seen, over)
+	return s.listen("nfs", "tcp", &tcpService{
 		log: s.log, addrs: on(cfg.Listen, cfg.NFS.Port),
 		rpc: rpc.NewTCPServer(rpc.TCPConfig{
 			Handler: handler, Buffers: s.pool, Logger: s.log.Logger, Observer: seen,
 			MaxCalls: cfg.Limits.InFlight, MaxConns: cfg.Limits.Connections,
 		}),
-	}
-	err = s.listen("nfs", "tcp", tcp)
-	s.addConnMetrics(seen, over)
-	if err != nil {
-		missing = append(missing, err)
-		if over == nil {
-			return errors.Join(missing...)
-		}
-	}
-	for _, err := range missing {
-		s.log.Error("a service is missing", "err", err)
-	}
-	return nil
-}
-
-// startIWARP serves the handler over the provider in software.
-func (s *Server) startIWARP(handler rpc.Handler) (*rdmaService, error) {
-	cfg := s.cfg
-	p, err := s.software()
-	if err != nil {
-		return nil, err
-	}
-	r := &rdmaService{log: s.log, provider: p, addrs: on(cfg.Listen, cfg.NFS.RDMAPort)}
-	r.rpc, err = nfsrdma.NewServer(nfsrdma.Config{
-		Handler: handler, Memory: p.memory.attach, Logger: s.log.Logger,
-		MaxConns: cfg.Limits.Connections, Credits: cfg.Limits.InFlight,
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := s.listen("nfs", "iwarp", r); err != nil {
-		return nil, err
-	}
-	return r, nil
 }
 
 // on is each of the ports on every address.

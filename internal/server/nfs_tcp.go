@@ -30,7 +30,7 @@ func (t *tcpService) listen(ctx context.Context) (addrs []string, failed []error
 		}
 		l, err := (&net.ListenConfig{}).Listen(ctx, network, a.String())
 		if err != nil {
-			failed = append(failed, explain(a, err))
+			failed = append(failed, explain("nfs", a, err))
 			continue
 		}
 		addrs = append(addrs, l.Addr().String())
@@ -49,16 +49,16 @@ func (t *tcpService) shutdown(ctx context.Context) error {
 	return err
 }
 
-// explain says what to do about an address that cannot be listened on.
-func explain(a netip.AddrPort, err error) error {
+// explain says what to do about an address that a service cannot listen on.
+func explain(service string, a netip.AddrPort, err error) error {
 	var hint string
 	switch {
 	case errors.Is(err, unix.EADDRINUSE):
-		hint = "another program listens there; stop it, or set nfs.port or nfs.rdma_port"
+		hint = fmt.Sprintf("another program listens there; stop it, or set %s.port or %s.rdma_port", service, service)
 	case errors.Is(err, unix.EADDRNOTAVAIL), errors.Is(err, unix.EAFNOSUPPORT):
 		hint = "this machine has no such address; see ip addr"
 	case errors.Is(err, unix.EACCES):
-		hint = "this user may not take the port; set nfs.port and nfs.rdma_port above 1023"
+		hint = fmt.Sprintf("this user may not take the port; set %s.port and %s.rdma_port above 1023", service, service)
 	default:
 		return fmt.Errorf("%s: %w", a, err)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -84,7 +85,7 @@ func (o *nfs4Operation) Done(status proto.Status, d time.Duration) {
 // says why a connection does not use RDMA.
 type tcpObserver struct {
 	log      *Log
-	noRDMA   string
+	noRDMA   func(local netip.Addr) string
 	maxCalls int
 
 	open, total, in, out atomic.Int64
@@ -94,7 +95,7 @@ func (o *tcpObserver) Opened(c *rpc.Conn) {
 	o.open.Add(1)
 	o.total.Add(1)
 	o.log.Info("connection opened", "id", c.ID, "transport", c.Transport, "remote", c.RemoteAddr, "local", c.LocalAddr,
-		"calls", o.maxCalls, "no_rdma", o.noRDMA)
+		"calls", o.maxCalls, "no_rdma", o.noRDMA(c.LocalAddr.Addr()))
 }
 
 func (o *tcpObserver) Closed(c *rpc.Conn, err error) {
@@ -124,16 +125,24 @@ func (s *Server) addPoolMetrics() {
 	)
 }
 
-// addConnMetrics publishes the figures of the connections. over is nil where RDMA is not served.
-func (s *Server) addConnMetrics(tcp *tcpObserver, over *rdmaService) {
+// addConnMetrics publishes the figures of the connections of NFS.
+func (s *Server) addConnMetrics(tcp *tcpObserver, over *nfsrdma.Server) {
+	// Transports that are listened on have figures before they have connections.
+	byTransport := func() map[string]nfsrdma.Totals {
+		all := over.TotalsByTransport()
+		for _, t := range s.rdma.transports("nfs") {
+			all[t] = all[t] // zero, where there is none yet
+		}
+		return all
+	}
 	labels := []string{"protocol", "transport"}
 	s.metrics.Add(metrics.Metric{
 		Kind: metrics.Gauge, Name: "connections", Labels: labels,
 		Help: "Connections open, by protocol and transport.",
 		Read: func(emit func(float64, ...string)) {
 			emit(float64(tcp.open.Load()), "nfs", "tcp")
-			if over != nil {
-				emit(float64(over.rpc.Totals().Conns), "nfs", over.provider.Name())
+			for name, t := range byTransport() {
+				emit(float64(t.Conns), "nfs", name)
 			}
 		},
 	}, metrics.Metric{
@@ -141,8 +150,8 @@ func (s *Server) addConnMetrics(tcp *tcpObserver, over *rdmaService) {
 		Help: "Connections accepted, by protocol and transport.",
 		Read: func(emit func(float64, ...string)) {
 			emit(float64(tcp.total.Load()), "nfs", "tcp")
-			if over != nil {
-				emit(float64(over.rpc.Totals().Accepted), "nfs", over.provider.Name())
+			for name, t := range byTransport() {
+				emit(float64(t.Accepted), "nfs", name)
 			}
 		},
 	}, metrics.Metric{
@@ -151,28 +160,19 @@ func (s *Server) addConnMetrics(tcp *tcpObserver, over *rdmaService) {
 		Read: func(emit func(float64, ...string)) {
 			emit(float64(tcp.in.Load()), "tcp", "in")
 			emit(float64(tcp.out.Load()), "tcp", "out")
-			if over != nil {
-				t := over.rpc.Totals()
-				emit(float64(t.ReadBytes), "rdma", "in")
-				emit(float64(t.WriteBytes), "rdma", "out")
-				emit(float64(t.RecvBytes), "inline", "in")
-				emit(float64(t.SendBytes), "inline", "out")
-			}
+			t := over.Totals()
+			emit(float64(t.ReadBytes), "rdma", "in")
+			emit(float64(t.WriteBytes), "rdma", "out")
+			emit(float64(t.RecvBytes), "inline", "in")
+			emit(float64(t.SendBytes), "inline", "out")
 		},
 	})
-	if over != nil {
-		s.addRDMAMetrics(over)
-	}
-}
-
-// addRDMAMetrics publishes what only connections on RDMA have.
-func (s *Server) addRDMAMetrics(over *rdmaService) {
-	name := over.provider.Name()
 	metric := func(kind metrics.Kind, metric, help string, read func(*nfsrdma.Totals) int64) metrics.Metric {
 		return metrics.Metric{Kind: kind, Name: metric, Help: help, Labels: []string{"transport"},
 			Read: func(emit func(float64, ...string)) {
-				t := over.rpc.Totals()
-				emit(float64(read(&t)), name)
+				for name, t := range byTransport() {
+					emit(float64(read(&t)), name)
+				}
 			}}
 	}
 	s.metrics.Add(
@@ -185,32 +185,7 @@ func (s *Server) addRDMAMetrics(over *rdmaService) {
 		metric(metrics.Counter, "rpcrdma_refused_version_total", "Calls refused with ERR_VERS.", func(t *nfsrdma.Totals) int64 { return t.ErrVers }),
 		metric(metrics.Counter, "rpcrdma_refused_chunk_total", "Calls and replies refused with ERR_CHUNK.", func(t *nfsrdma.Totals) int64 { return t.ErrChunk }),
 		metric(metrics.Counter, "rpcrdma_dropped_total", "Messages that are no calls.", func(t *nfsrdma.Totals) int64 { return t.Dropped }),
-		metrics.Metric{Kind: metrics.Gauge, Name: "rdma_registered_bytes", Help: "Memory registered with the device.", Labels: []string{"device"},
-			Read: over.provider.memory.report},
 	)
-}
-
-// addIWARPMetrics publishes the figures of the iWARP provider.
-func (s *Server) addIWARPMetrics(p *provider) {
-	s.metrics.Add(metrics.Metric{
-		Kind: metrics.Counter, Name: "iwarp_terminates_total", Labels: []string{"direction"},
-		Help: "Terminate messages, sent and received.",
-		Read: func(emit func(float64, ...string)) {
-			st := p.Stats()
-			emit(float64(st.TerminatesSent), "out")
-			emit(float64(st.TerminatesReceived), "in")
-		},
-	}, metrics.Metric{
-		Kind: metrics.Counter, Name: "iwarp_ended_total", Labels: []string{"reason"},
-		Help: "iWARP connections refused or ended, by reason.",
-		Read: func(emit func(float64, ...string)) {
-			for reason, n := range p.Stats().Reasons {
-				if n > 0 {
-					emit(float64(n), reason)
-				}
-			}
-		},
-	})
 }
 
 // addNFS4Metrics publishes how much state NFSv4 clients have.

@@ -25,9 +25,10 @@ type Server struct {
 	admin    *metrics.Server // nil: none
 	exports  nfs.Exports
 	services []service
+	tcp      int           // listeners over TCP
 	locks    *lock.Manager // of all protocols
-	iwarp    *provider     // nil until something uses it
-	smb      *smb.Server   // nil: not served
+	rdma     *rdmaSide
+	smb      *smb.Server // nil: not served
 
 	smbShares map[string]*smb.Share // in force; guarded by mu once the server runs
 	stopping  atomic.Bool
@@ -51,7 +52,11 @@ type service interface {
 
 // Start brings a server up: when it returns, the shares can be mounted. A
 // listener that cannot be had is logged, and an error only if no service is left.
-func Start(cfg *config.Config, log *Log, version string) (s *Server, err error) {
+func Start(cfg *config.Config, log *Log, version string) (*Server, error) {
+	return startOn(system{}, cfg, log, version)
+}
+
+func startOn(sys system, cfg *config.Config, log *Log, version string) (s *Server, err error) {
 	s = &Server{log: log, cfg: cfg, locks: lock.New()}
 	defer func() {
 		if err != nil {
@@ -72,6 +77,7 @@ func Start(cfg *config.Config, log *Log, version string) (s *Server, err error) 
 		return s, err
 	}
 	s.exports.Replace(s.shares.exports())
+	s.rdma = s.newRDMA(sys)
 	if err := s.startProtocols(); err != nil {
 		return s, err
 	}
@@ -95,8 +101,14 @@ func (s *Server) startProtocols() error {
 		missing = append(missing, s.startNFS())
 	}
 	missing = append(missing, s.startSMB())
-	if len(s.services) == 0 {
-		return errors.Join(missing...)
+	s.services = append(s.services, s.rdma)
+	s.addRDMAMetrics()
+	missing = append(missing, s.rdma.start()...)
+	if s.tcp+s.rdma.listeners() == 0 {
+		if err := errors.Join(missing...); err != nil {
+			return err
+		}
+		return errors.New("nothing is served: nfs.enabled is false, and smb has no users; run fileserver user add NAME")
 	}
 	for _, err := range missing {
 		if err != nil {
@@ -109,6 +121,7 @@ func (s *Server) startProtocols() error {
 // listen starts a service; it fails only where not one listener could be had.
 func (s *Server) listen(name, transport string, sv service) error {
 	addrs, failed := sv.listen(context.Background())
+	s.tcp += len(addrs)
 	if len(addrs) > 0 {
 		s.services = append(s.services, sv)
 	}
@@ -200,8 +213,8 @@ func (s *Server) release(ctx context.Context) error {
 		s.stopBackground()
 		s.background.Wait()
 	}
-	if s.iwarp != nil {
-		errs = append(errs, s.iwarp.close())
+	if s.rdma != nil {
+		errs = append(errs, s.rdma.close())
 	}
 	s.mu.Lock()
 	errs = append(errs, s.shares.close(nil))

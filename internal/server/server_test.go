@@ -78,8 +78,13 @@ func configure(t *testing.T, yaml string, args ...string) *config.Config {
 // start runs a server; it is stopped when the test ends.
 func start(t *testing.T, cfg *config.Config) (*Server, *output) {
 	t.Helper()
+	return startWith(t, system{}, cfg)
+}
+
+func startWith(t *testing.T, sys system, cfg *config.Config) (*Server, *output) {
+	t.Helper()
 	out := new(output)
-	s, err := Start(cfg, NewLog(out, cfg.Log), "test")
+	s, err := startOn(sys, cfg, NewLog(out, cfg.Log), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +226,7 @@ func fetch(t *testing.T, url string) string {
 func TestWithoutIWARP(t *testing.T) {
 	_, out := start(t, configure(t, "shares: {data: {path: data}}\nnfs: {port: 0}\niwarp: {enabled: false}\n"))
 	nullOverTCP(t, addr(t, out, "tcp"))
-	if !strings.Contains(out.String(), `no_rdma="iwarp.enabled is false"`) || strings.Contains(out.String(), "transport=iwarp") {
+	if !strings.Contains(out.String(), `no_rdma="no RDMA device that is used has the address 127.0.0.1; iwarp.enabled is false`) || strings.Contains(out.String(), "transport=iwarp") {
 		t.Errorf("log:\n%s", out)
 	}
 }

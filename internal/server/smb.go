@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"fileserver/config"
 	"fileserver/internal/users"
 	"fileserver/nfs/rpc"
+	"fileserver/rdma"
 	"fileserver/smb"
 	"fileserver/smb/tcp"
 	"fileserver/smb/wire"
@@ -38,61 +38,30 @@ func (s *Server) startSMB() error {
 		return err
 	}
 	conf.Observer = observer
-	served := new(rdmaAddrs)
-	conf.Interfaces = func() []smb.Interface { return interfaces(cfg, served) }
+	conf.Interfaces = func() []smb.Interface { return s.interfaces() }
 	if s.smb, err = smb.NewServer(conf); err != nil {
 		return err
 	}
+	s.services = append(s.services, smbService{s.smb})
 	s.smbShares = map[string]*smb.Share{}
 	s.smb.SetShares(s.shares.smb(s.smbShares))
-	return s.listenSMB(observer, served)
-}
-
-// listenSMB takes the listeners of SMB. It fails only where there is none; others that cannot be had are reported.
-func (s *Server) listenSMB(observer *smbObserver, served *rdmaAddrs) error {
-	cfg := s.cfg
-	var missing []error
-	t, err := tcp.New(tcp.Config{
+	if observer.direct, err = s.startDirect(); err != nil {
+		return err
+	}
+	observer.tcp, err = tcp.New(tcp.Config{
 		Handler: s.smb.Handler, Buffers: s.pool, Logger: s.log.Logger, MaxConns: cfg.Limits.Connections, NextID: rpc.NextConnID,
 	})
 	if err != nil {
 		return err
 	}
-	observer.tcp = t
-	over := &smbTCP{tcpListeners{log: s.log, service: "smb", addrs: on(cfg.Listen, cfg.SMB.Port...)}, t}
-	if err := s.listen("smb", "tcp", over); err != nil {
-		missing = append(missing, err)
-	}
-	if cfg.IWARP.Enabled {
-		d, err := s.startDirect(served)
-		if err != nil {
-			missing = append(missing, err)
-		} else {
-			observer.direct = d
-		}
-	}
-	if observer.direct == nil && len(missing) > 0 && len(over.open) == 0 {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = s.smb.Shutdown(ctx) // it has no connections
-		s.smb = nil
-		return errors.Join(missing...)
-	}
-	for _, err := range missing {
-		s.log.Error("a service is missing", "err", err)
-	}
-	s.services = append(s.services, smbService{s.smb})
-	return nil
+	return s.listen("smb", "tcp", &smbTCP{tcpListeners{log: s.log, service: "smb", addrs: on(cfg.Listen, cfg.SMB.Port...)}, observer.tcp})
 }
 
-// startDirect serves SMB Direct over the provider in software.
-func (s *Server) startDirect(served *rdmaAddrs) (*smbdirect.Server, error) {
-	p, err := s.software()
-	if err != nil {
-		return nil, err
-	}
+// startDirect makes SMB Direct and has it served.
+func (s *Server) startDirect() (*smbdirect.Server, error) {
+	cfg := s.cfg
 	d, err := smbdirect.NewServer(smbdirect.Config{
-		Memory: p.memory.attach, Handler: s.smb.Handler, Logger: s.log.Logger, MaxConns: s.cfg.Limits.Connections, NextID: rpc.NextConnID,
+		Memory: s.rdma.domains.attach, Handler: s.smb.Handler, Logger: s.log.Logger, MaxConns: cfg.Limits.Connections, NextID: rpc.NextConnID,
 		EarlyMessage: tcp.EarlyMessage,
 		// When it encrypts, Linux sends the largest WRITEs without RDMA and without regard to this limit.
 		Params: smbdirect.Params{MaxFragmented: tcp.DefaultMaxMessage},
@@ -100,8 +69,11 @@ func (s *Server) startDirect(served *rdmaAddrs) (*smbdirect.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	sv := &smbDirect{rdmaListeners: rdmaListeners{log: s.log, service: "smb", provider: p, addrs: on(s.cfg.Listen, s.cfg.IWARPPorts()...)}, direct: d, served: served}
-	return d, s.listen("smb", "iwarp", sv)
+	s.rdma.add(&rdmaService{
+		name: "smb", software: cfg.IWARPPorts(), ports: func(t rdma.Transport) []uint16 { return cfg.SMBDirectPorts(t == rdma.TransportIWARP) },
+		serve: d.Serve, shutdown: d.Shutdown,
+	})
+	return d, nil
 }
 
 // smbConfig is the protocol's configuration.
@@ -122,7 +94,7 @@ func (s *Server) smbConfig(store *users.Store) (smb.Config, error) {
 	}
 	if c.Signing == config.SigningRequired {
 		conf.Signing = smb.Required
-		if s.cfg.IWARP.Enabled {
+		if s.rdma.software != nil || s.rdma.devices != nil {
 			s.log.Warn("smb.signing is required: Linux clients do not use RDMA for the data of signed sessions")
 		}
 	}

@@ -1,15 +1,11 @@
 package server
 
 import (
-	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"fileserver/config"
+	"fileserver/rdma"
 	"fileserver/smb"
 )
 
@@ -18,43 +14,37 @@ const unknownSpeed = 10e9
 
 // interfaces are the addresses that SMB clients can connect to: those of this
 // machine that are listened on, or what the configuration says.
-func interfaces(cfg *config.Config, served *rdmaAddrs) (list []smb.Interface) {
-	ifs, err := net.Interfaces()
-	if err != nil {
-		return nil
-	}
-	indexes := map[netip.Addr]net.Interface{}
-	var all []netip.Addr
-	for _, i := range ifs {
-		addrs, err := i.Addrs()
-		if err != nil || i.Flags&net.FlagUp == 0 {
-			continue
-		}
-		for _, a := range addrs {
-			if p, err := netip.ParsePrefix(a.String()); err == nil {
-				indexes[p.Addr().Unmap()] = i
-				all = append(all, p.Addr().Unmap())
-			}
-		}
-	}
+func (s *Server) interfaces() []smb.Interface {
+	return interfaces(s.rdma.cfg, s.rdma.topology(), func(a netip.Addr) bool { return s.rdma.listensAt("smb", a) })
+}
+
+// interfaces is the pure part: direct tells where SMB Direct is listened for.
+func interfaces(cfg *config.Config, t *rdma.Topology, direct func(netip.Addr) bool) (list []smb.Interface) {
 	for _, c := range cfg.SMB.Interfaces {
-		i := smb.Interface{Index: uint32(indexes[c.Addr].Index), Addr: c.Addr, Speed: c.Speed, RDMA: c.RDMA, RSS: c.RSS}
+		i := smb.Interface{Addr: c.Addr, Speed: c.Speed, RDMA: c.RDMA, RSS: c.RSS}
+		n := t.NetdevOf(c.Addr)
+		if n != nil {
+			i.Index = uint32(n.Index)
+		}
 		if i.Speed == 0 {
-			i.Speed = linkSpeed("/sys", indexes[c.Addr].Name)
+			i.Speed = speed(t, n, c.Addr)
 		}
 		list = append(list, i)
 	}
 	if len(list) > 0 {
 		return list
 	}
-	for _, a := range all {
-		if !listensOn(cfg.Listen, a) || a.IsLinkLocalUnicast() {
+	for i := range t.Netdevs {
+		n := &t.Netdevs[i]
+		if !n.Up {
 			continue
 		}
-		i := indexes[a]
-		list = append(list, smb.Interface{
-			Index: uint32(i.Index), Addr: a, Speed: linkSpeed("/sys", i.Name), RSS: queues("/sys", i.Name) > 1, RDMA: served.has(a),
-		})
+		for _, p := range n.Addrs {
+			a := p.Addr().Unmap()
+			if listensOn(cfg.Listen, a) && !a.IsLinkLocalUnicast() {
+				list = append(list, smb.Interface{Index: uint32(n.Index), Addr: a, Speed: speed(t, n, a), RSS: n.RXQueues > 1, RDMA: direct(a)})
+			}
+		}
 	}
 	// Others cannot reach what is only here.
 	if slices.ContainsFunc(list, func(i smb.Interface) bool { return !i.Addr.IsLoopback() }) {
@@ -63,29 +53,26 @@ func interfaces(cfg *config.Config, served *rdmaAddrs) (list []smb.Interface) {
 	return list
 }
 
+// speed is the speed of the link below an address, bit/s: that of the network
+// interface, or, as those of IPoIB say none, of the port of the RDMA device. What
+// devices in software say of themselves is made up.
+func speed(t *rdma.Topology, n *rdma.Netdev, a netip.Addr) uint64 {
+	if n == nil {
+		return unknownSpeed
+	}
+	best := n.Speed
+	for _, ref := range t.PortsOf(a) {
+		if !ref.Device.Software {
+			best = max(best, ref.Port.Rate)
+		}
+	}
+	if best == 0 {
+		return unknownSpeed
+	}
+	return best
+}
+
 // listensOn tells whether an address of this machine is listened on.
 func listensOn(listen []netip.Addr, a netip.Addr) bool {
 	return slices.ContainsFunc(listen, func(l netip.Addr) bool { return l == a || l.IsUnspecified() && l.Is4() == a.Is4() })
-}
-
-// linkSpeed is the speed of a network interface, bit/s.
-func linkSpeed(sys, name string) uint64 {
-	b, err := os.ReadFile(filepath.Join(sys, "class/net", name, "speed"))
-	if err != nil || name == "" {
-		return unknownSpeed
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-	if err != nil || n <= 0 {
-		return unknownSpeed
-	}
-	return uint64(n) * 1e6
-}
-
-// queues is how many receive queues a network interface has.
-func queues(sys, name string) int {
-	list, err := filepath.Glob(filepath.Join(sys, "class/net", name, "queues/rx-*"))
-	if err != nil {
-		return 0
-	}
-	return len(list)
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,7 +13,6 @@ import (
 
 	"fileserver/config"
 	"fileserver/internal/users"
-	"fileserver/smb"
 	"fileserver/smb/ntlm"
 )
 
@@ -115,42 +113,6 @@ func TestSMBAlone(t *testing.T) {
 	_, out := start(t, configure(t, "shares: {data: {path: data}}\nnfs: {enabled: false}\niwarp: {enabled: false}\nsmb: {enabled: true, port: 0}\n"))
 	if s := out.String(); strings.Contains(s, "service=nfs") || strings.Contains(s, "iwarp") || !strings.Contains(s, "service=smb transport=tcp") {
 		t.Error("what is served is not what was configured")
-	}
-}
-
-func TestInterfaces(t *testing.T) {
-	loopback := netip.MustParseAddr("127.0.0.1")
-	cfg := &config.Config{Listen: []netip.Addr{loopback}}
-	served := new(rdmaAddrs)
-	list := interfaces(cfg, served)
-	if len(list) != 1 || list[0].Addr != loopback || list[0].RDMA || list[0].Speed == 0 || list[0].Index == 0 {
-		t.Fatalf("%+v", list)
-	}
-	served.add(netip.MustParseAddrPort("127.0.0.1:5445"))
-	if list = interfaces(cfg, served); !list[0].RDMA {
-		t.Error("an address with a listener is not capable of RDMA")
-	}
-	cfg.SMB.Interfaces = []config.Interface{{Addr: netip.MustParseAddr("192.0.2.7"), Speed: 25e9, RDMA: true}}
-	want := smb.Interface{Addr: netip.MustParseAddr("192.0.2.7"), Speed: 25e9, RDMA: true}
-	if list = interfaces(cfg, served); len(list) != 1 || list[0] != want {
-		t.Errorf("%+v", list)
-	}
-	sys := t.TempDir()
-	dir := filepath.Join(sys, "class/net/eth0/queues/rx-0")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	speed := filepath.Join(sys, "class/net/eth0/speed")
-	for text, want := range map[string]uint64{"25000\n": 25e9, "-1\n": unknownSpeed, "": unknownSpeed} {
-		if err := os.WriteFile(speed, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if got := linkSpeed(sys, "eth0"); got != want {
-			t.Errorf("%q is %d bit/s, want %d", text, got, want)
-		}
-	}
-	if linkSpeed(sys, "gone") != unknownSpeed || queues(sys, "eth0") != 1 || queues(sys, "gone") != 0 {
-		t.Error("links without files")
 	}
 }
 

@@ -36,8 +36,13 @@ func (p *Provider) Listen(ctx context.Context, addr netip.AddrPort) (rdma.Listen
 // ListenShared is Listen on a port that serves another protocol, too: what does
 // not begin like an MPA request goes to cfg.Plain.
 func (p *Provider) ListenShared(ctx context.Context, addr netip.AddrPort, cfg ListenConfig) (rdma.Listener, error) {
+	// The family's own network: by "tcp" one wildcard address would take the other family's port, too.
+	network := "tcp4"
+	if addr.Addr().Is6() {
+		network = "tcp6"
+	}
 	var lc net.ListenConfig
-	nl, err := lc.Listen(ctx, "tcp", addr.String())
+	nl, err := lc.Listen(ctx, network, addr.String())
 	if err != nil {
 		return nil, fmt.Errorf("iwarp: %w", err)
 	}

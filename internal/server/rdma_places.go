@@ -1,0 +1,158 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"fileserver/config"
+	"fileserver/rdma"
+)
+
+// rdmaService is a protocol that is served over RDMA.
+type rdmaService struct {
+	name     string                          // nfs, smb
+	software []uint16                        // its ports over the provider in software
+	ports    func(t rdma.Transport) []uint16 // its ports on a device
+	serve    func(context.Context, rdma.Listener) error
+	shutdown func(context.Context) error
+}
+
+// place is where a service is to be listened for by RDMA.
+type place struct {
+	service string
+	device  string // rdma.Device.Name; softwareDevice for the provider in software
+	// transport is that of the device.
+	transport rdma.Transport
+	addr      netip.AddrPort
+}
+
+// softwareDevice is the name of the one device of the provider in software.
+const softwareDevice = "iwarp"
+
+// attrs describe the place in the log.
+func (p place) attrs() []any {
+	return []any{"service", p.service, "transport", p.transport.String(), "addr", p.addr.String(), "device", p.device}
+}
+
+// covers tells whether who listens here takes connections to an address of this machine.
+func (p place) covers(a netip.Addr) bool {
+	l := p.addr.Addr()
+	return l == a || l.IsUnspecified() && l.Is4() == a.Is4()
+}
+
+// softwarePlaces are those of the provider in software, which listens as TCP does.
+func softwarePlaces(listen []netip.Addr, services []*rdmaService) (list []place) {
+	for _, sv := range services {
+		for _, a := range on(listen, sv.software...) {
+			list = append(list, place{sv.name, softwareDevice, rdma.TransportIWARP, a})
+		}
+	}
+	return list
+}
+
+// devicePlaces are those of the devices: every address that may be listened on
+// and leads to one. Where several devices are on one network interface the kernel
+// chooses, so that each address and port is wanted once.
+func devicePlaces(cfg *config.Config, t *rdma.Topology, services []*rdmaService) (list []place) {
+	taken := map[netip.AddrPort]bool{}
+	for i := range t.Netdevs {
+		for _, prefix := range t.Netdevs[i].Addrs {
+			a := prefix.Addr().Unmap()
+			if a.IsLoopback() || a.IsLinkLocalUnicast() || !listensOn(cfg.Listen, a) {
+				continue
+			}
+			for _, ref := range t.PortsOf(a) {
+				if unused(cfg, ref.Device) != "" || ref.Port.Transport == rdma.TransportUnknown {
+					continue
+				}
+				for _, sv := range services {
+					for _, at := range on([]netip.Addr{a}, sv.ports(ref.Port.Transport)...) {
+						if !taken[at] {
+							taken[at] = at.Port() != 0
+							list = append(list, place{sv.name, ref.Device.Name, ref.Port.Transport, at})
+						}
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// unused says why the configuration leaves a device out; empty: it does not.
+func unused(cfg *config.Config, d *rdma.DeviceInfo) string {
+	names := cfg.RDMA.Devices
+	switch {
+	case slices.Contains(names, config.DevicesOff):
+		return "rdma.devices is off"
+	case !slices.Contains(names, config.DevicesAuto) && !slices.Contains(names, d.Name):
+		return "rdma.devices does not name it"
+	case slices.Contains(names, config.DevicesAuto) && d.Driver == "siw" && cfg.IWARP.Enabled:
+		return "siw and the provider in software both take ports of TCP; set iwarp.enabled to false, or name it in rdma.devices"
+	}
+	return ""
+}
+
+// site is what there is at a place: a listener, or the reason why there is none.
+type site struct {
+	open   bool
+	absent int // how often in a row nobody has wanted it
+	err    error
+	tries  int       // that failed, in a row
+	retry  time.Time // when to try again
+}
+
+// maxAbsent is how often a place must be found unwanted before its listener is
+// closed: the list of addresses may be incomplete when it changes while it is read.
+const maxAbsent = 2
+
+// maxRetry is the longest time between two tries to listen, firstRetry the shortest.
+const (
+	firstRetry = time.Second
+	maxRetry   = 30 * time.Second
+)
+
+// failed is the site after a try that failed.
+func (s site) failed(err error, now time.Time) site {
+	wait := min(firstRetry<<min(s.tries, 10), maxRetry)
+	return site{err: err, tries: s.tries + 1, retry: now.Add(wait)}
+}
+
+// plan says what to open and close, in order, so that what there is becomes what is
+// wanted, and which of the places nobody wants this time.
+func plan(want []place, have map[place]site, now time.Time) (open, closing, unwanted []place) {
+	for _, p := range want {
+		if s, ok := have[p]; !ok || !s.open && !now.Before(s.retry) {
+			open = append(open, p)
+		}
+	}
+	for p, s := range have {
+		switch {
+		case slices.Contains(want, p):
+		case !s.open || s.absent+1 >= maxAbsent:
+			closing = append(closing, p)
+		default:
+			unwanted = append(unwanted, p)
+		}
+	}
+	slices.SortFunc(closing, comparePlaces)
+	return open, closing, unwanted
+}
+
+func comparePlaces(a, b place) int {
+	if c := a.addr.Compare(b.addr); c != 0 {
+		return c
+	}
+	if a.String() < b.String() {
+		return -1
+	}
+	return 1
+}
+
+// String names the place in messages.
+func (p place) String() string {
+	return fmt.Sprintf("%s over %s on %s (%s)", p.service, p.transport, p.addr, p.device)
+}
