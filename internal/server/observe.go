@@ -131,7 +131,9 @@ func (s *Server) addConnMetrics(tcp *tcpObserver, over *nfsrdma.Server) {
 	byTransport := func() map[string]nfsrdma.Totals {
 		all := over.TotalsByTransport()
 		for _, t := range s.rdma.transports("nfs") {
-			all[t] = all[t] // zero, where there is none yet
+			if _, ok := all[t]; !ok {
+				all[t] = nfsrdma.Totals{}
+			}
 		}
 		return all
 	}
