@@ -53,6 +53,10 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	obj.Node = nil
 	o.options, o.posix = c.q.Options, c.ctxs.posix
 	o.deleteOnClose = deletes
+	if c.r.conn.srv.cfg.Locks.Changes.Active() {
+		dir, name, path := c.r.conn.srv.links.where(k)
+		o.added(ctx, &namespace.Object{Dir: dir, Name: name, Path: path}, n.Kind())
+	}
 	if c.named() {
 		st = c.makeStream(ctx, o)
 	}

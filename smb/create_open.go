@@ -8,6 +8,7 @@ import (
 	"fileserver/smb/wire"
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
+	"fileserver/vfs/notify"
 )
 
 // open opens what there is (MS-FSA 2.1.5.1.2). again asks for another try.
@@ -118,12 +119,16 @@ func (c *create) mayOpen(i *info) wire.Status {
 	return wire.StatusSuccess
 }
 
-// mayDelete checks what FILE_DELETE_ON_CLOSE would delete.
+// mayDelete checks what FILE_DELETE_ON_CLOSE would delete. A directory need be empty only when it is closed: if it is
+// not, it stays, and nobody is told.
 func (c *create) mayDelete(ctx context.Context, o *Open, i *info) wire.Status {
 	if c.q.Options&wire.FileDeleteOnClose == 0 {
 		return wire.StatusSuccess
 	}
-	return o.mayBeDeleted(ctx, i)
+	if st := o.mayBeDeleted(ctx, i); st != wire.StatusDirectoryNotEmpty {
+		return st
+	}
+	return wire.StatusSuccess
 }
 
 // claim makes the open's claim of the file, after all who cache what it would change have given that up: until then
@@ -206,6 +211,7 @@ func (c *create) openFile(ctx context.Context, o *Open, i *info) wire.Status {
 			return statusOf(err)
 		}
 	}
+	o.changed(ctx, notify.Size|notify.LastWrite|notify.Attributes)
 	return c.applyEAs(ctx, o)
 }
 

@@ -60,7 +60,6 @@ func TestCreateRefusals(t *testing.T) {
 		{"a character", want("fi*", wire.FileOpen), wire.StatusObjectNameInvalid},
 		{"up", want(`dir\..`, wire.FileOpen), wire.StatusObjectPathSyntaxBad},
 		{"leading separator", want(`\file`, wire.FileOpen), wire.StatusInvalidParameter},
-		{"delete a full directory", opts("dir", wire.FileDeleteOnClose), wire.StatusDirectoryNotEmpty},
 	} {
 		if r, st := c.create(test.q); st != test.st {
 			t.Errorf("%s: %v, want %v", test.what, st, test.st)
@@ -76,6 +75,9 @@ func TestCreateRefusals(t *testing.T) {
 	}
 	if r := c.must(want("FILE::$DATA", wire.FileOpen)); r.FileAttributes != wire.FileAttributeArchive || r.EndOfFile != 10 {
 		t.Errorf("%+v", r)
+	}
+	if c.closeFile(c.must(opts("dir", wire.FileDeleteOnClose)).FileID); !e.exists("dir") {
+		t.Error("a directory was deleted that is not empty")
 	}
 	c.W.Close() // which ends what is open
 }

@@ -7,6 +7,7 @@ import (
 	"fileserver/smb/wire"
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
+	"fileserver/vfs/notify"
 )
 
 // named tells whether the request is about a named stream.
@@ -72,6 +73,15 @@ func (c *create) openStream(ctx context.Context, o *Open) (st wire.Status, again
 		c.action = wire.FileOverwritten
 		err = o.stream.truncate(ctx, 0)
 	}
+	switch {
+	case err != nil:
+	case c.found:
+		if c.action != wire.FileOpened {
+			o.changed(ctx, notify.Size|notify.LastWrite)
+		}
+	default:
+		o.streamed(ctx, notify.AddedStream, c.path.Name)
+	}
 	if err == nil {
 		err = o.openData(ctx, c.cred, 0)
 	}
@@ -85,6 +95,7 @@ func (c *create) makeStream(ctx context.Context, o *Open) wire.Status {
 		if err := o.stream.create(ctx); err != nil && vfs.StatusOf(err) != vfs.ErrExist {
 			st = statusOf(err)
 		}
+		o.streamed(ctx, notify.AddedStream, c.path.Name)
 	}
 	return st
 }

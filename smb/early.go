@@ -7,7 +7,7 @@ import "fileserver/smb/wire"
 // commands are here that leave nothing behind with the open: one that ends late must not lock what is closed.
 var openedAt = [wire.Commands]uint8{
 	wire.CmdFlush: wire.HeaderLen + 8, wire.CmdRead: wire.HeaderLen + 16, wire.CmdWrite: wire.HeaderLen + 16,
-	wire.CmdQueryDirectory: wire.HeaderLen + 8, wire.CmdQueryInfo: wire.HeaderLen + 24,
+	wire.CmdQueryDirectory: wire.HeaderLen + 8, wire.CmdQueryInfo: wire.HeaderLen + 24, wire.CmdChangeNotify: wire.HeaderLen + 8,
 }
 
 // findOpens finds the opens that the message's requests name, for request.file. Nothing has been checked yet, and nothing is
@@ -23,6 +23,9 @@ func (ch *chain) findOpens() {
 			continue
 		}
 		r.early = s.open(wire.FileID{Persistent: le.Uint64(r.msg[at:]), Volatile: le.Uint64(r.msg[at+8:])})
+		if r.hdr.Command == wire.CmdChangeNotify && r.early != nil && r.early.dir {
+			r.notify = r.early.changes.arrived(r.early)
+		}
 	}
 }
 

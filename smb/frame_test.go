@@ -223,7 +223,7 @@ func (w *waiting) end(t *testing.T, i int) {
 	end(wire.StatusSuccess)
 }
 
-func notify(edit func(*wire.Header)) smbtest.Request {
+func pending(edit func(*wire.Header)) smbtest.Request {
 	return smbtest.Request{Command: wire.CmdChangeNotify, Body: smbtest.Empty, Edit: edit}
 }
 
@@ -234,7 +234,7 @@ func TestAsync(t *testing.T) {
 			e := newEnv(t, nil)
 			c := e.mounted(wire.Dialect302)
 			c.Sign, c.Encrypt = mode == "signed", mode == "encrypted"
-			c.Send(c.Message(echo(nil), notify(nil)))
+			c.Send(c.Message(echo(nil), pending(nil)))
 			if r := c.Recv(); len(r) != 1 || r[0].Command != wire.CmdEcho || r[0].Next != 0 {
 				t.Fatalf("%+v", r)
 			}
@@ -250,7 +250,7 @@ func TestAsync(t *testing.T) {
 			}
 			// Cancelled by the asynchronous ID, and by the message's.
 			for _, async := range []bool{true, false} {
-				c.Send(c.Message(notify(nil)))
+				c.Send(c.Message(pending(nil)))
 				p := c.Recv()[0]
 				c.Send(c.Message(smbtest.Request{Command: wire.CmdCancel, Body: smbtest.Empty, Edit: func(h *wire.Header) {
 					h.MessageID = p.MessageID
@@ -276,7 +276,7 @@ func TestCancelOthers(t *testing.T) {
 	c.SessionID = 0
 	c.MustLogin("bob", "hidden")
 	c.NoVerify = true
-	c.Send(c.Message(notify(nil)))
+	c.Send(c.Message(pending(nil)))
 	p := c.Recv()[0]
 	c.Send(c.Message(smbtest.Request{Command: wire.CmdCancel, Body: smbtest.Empty, Edit: func(h *wire.Header) {
 		h.MessageID, h.SessionID = p.MessageID, one.SessionID
@@ -294,13 +294,13 @@ func TestAsyncLimit(t *testing.T) {
 	c := e.mounted(wire.Dialect311)
 	c.Do(smbtest.Request{Command: wire.CmdEcho, Body: smbtest.Empty, Ask: 2000})
 	for range maxAsync {
-		c.Send(c.Message(notify(nil)))
+		c.Send(c.Message(pending(nil)))
 		if st := <-w.st; st != wire.StatusPending {
 			t.Fatal(st)
 		}
 		c.Recv()
 	}
-	c.Send(c.Message(notify(nil)))
+	c.Send(c.Message(pending(nil)))
 	if r := c.Recv()[0]; r.Status != wire.StatusInsufficientResources {
 		t.Errorf("%v", r.Status)
 	}

@@ -6,17 +6,25 @@ import (
 
 	"fileserver/smb/wire"
 	"fileserver/vfs"
+	"fileserver/vfs/notify"
 )
 
 // recalledFsctl runs the rest of an FSCTL when others do not cache the file's data any more.
 func (r *request) recalledFsctl(ctx context.Context, q *wire.IoctlRequest, run func(context.Context, *request, *wire.IoctlRequest) ([]byte, wire.Status)) ([]byte, wire.Status) {
+	change := func(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
+		out, st := run(ctx, r, q)
+		if st == wire.StatusSuccess {
+			r.open.changed(ctx, notify.Size|notify.LastWrite)
+		}
+		return out, st
+	}
 	rc := r.open.recall(0)
 	if rc == nil {
-		return run(ctx, r, q)
+		return change(ctx, r, q)
 	}
 	kept := *q
 	return nil, r.await(rc, func(ctx context.Context, r *request) wire.Status {
-		out, st := run(ctx, r, &kept)
+		out, st := change(ctx, r, &kept)
 		return r.replyIoctl(kept.Code, kept.FileID, out, st)
 	})
 }

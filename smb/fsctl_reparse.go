@@ -7,6 +7,7 @@ import (
 	"fileserver/smb/namespace"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
+	"fileserver/vfs/notify"
 )
 
 // What POSIX has besides files and directories, clients see as reparse points: symbolic links as those of
@@ -107,6 +108,7 @@ func fsctlSetReparsePoint(ctx context.Context, r *request, q *wire.IoctlRequest)
 	if !o.replaced.CompareAndSwap(nil, &n) {
 		n.Release()
 	}
+	o.changed(ctx, notify.Attributes)
 	return nil, wire.StatusSuccess
 }
 

@@ -7,6 +7,7 @@ import (
 	"fileserver/smb/namespace"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
+	"fileserver/vfs/notify"
 )
 
 // fsctlSetSparse notes that the file may have holes, or shall not any more: only this says whether clients see it as
@@ -36,7 +37,11 @@ func fsctlSetSparse(ctx context.Context, r *request, q *wire.IoctlRequest) ([]by
 	if m == old {
 		return nil, wire.StatusSuccess
 	}
-	return nil, statusOf(namespace.StoreMeta(ctx, o.node, &m))
+	if err := namespace.StoreMeta(ctx, o.node, &m); err != nil {
+		return nil, statusOf(err)
+	}
+	o.changed(ctx, notify.Attributes)
+	return nil, wire.StatusSuccess
 }
 
 // sparse tells whether clients see the file as sparse.

@@ -9,10 +9,13 @@ import (
 	"fileserver/smb/wire"
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
+	"fileserver/vfs/notify"
 )
 
 // links are the names that are open. mu is taken after every other mutex of this package.
 type links struct {
+	changes *notify.Hub // is told of names that are deleted
+
 	mu sync.Mutex
 	of map[lock.FileKey][]*link // by the file that the name leads to
 }
@@ -69,14 +72,15 @@ func (l *links) leave(ctx context.Context, k *link, del *vfs.Cred) error {
 	l.mu.Lock()
 	if del != nil && !k.pending {
 		k.pending, k.cred = true, del
+		l.doomed(k)
 	}
 	last := k.opens == 1
 	var err error
 	if last && k.pending && !k.removed {
 		// It stays in the table until it is deleted, so that nobody opens it meanwhile.
-		dir, name := k.dir, k.name
+		dir, name, path := k.dir, k.name, k.path
 		l.mu.Unlock()
-		err = k.remove(ctx, dir, name)
+		err = l.remove(ctx, k, dir, name, path)
 		l.mu.Lock()
 	}
 	k.opens--
@@ -110,8 +114,15 @@ func (l *links) drop(k *link) {
 	}
 }
 
-// remove deletes the name, if it still names what was opened: others may have moved it.
-func (k *link) remove(ctx context.Context, dir vfs.Node, name string) error {
+// doomed tells those who watch a directory that it is going to be deleted. l.mu is held.
+func (l *links) doomed(k *link) {
+	if k.isDir {
+		l.changes.Deleted(k.fs, k.entry)
+	}
+}
+
+// remove deletes the link's name, if it still names what was opened: others may have moved it. It reports that.
+func (l *links) remove(ctx context.Context, k *link, dir vfs.Node, name, path string) error {
 	if dir == nil {
 		return vfs.ErrBusy
 	}
@@ -124,7 +135,15 @@ func (k *link) remove(ctx context.Context, dir vfs.Node, name string) error {
 	if !same {
 		return vfs.ErrNotFound
 	}
-	return dir.Remove(ctx, k.cred, name, k.isDir)
+	if err := dir.Remove(ctx, k.cred, name, k.isDir); err != nil {
+		return err
+	}
+	what := notify.FileName
+	if k.isDir {
+		what = notify.DirName
+	}
+	l.changes.Report(ctx, k.fs, notify.Change{Dir: dir, Path: parentPath(path), Name: name, Action: notify.Removed, What: what})
+	return nil
 }
 
 // setPending has the file deleted with the last open, or not.
@@ -132,6 +151,9 @@ func (l *links) setPending(k *link, del bool, c *vfs.Cred) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k.pending, k.cred = del, c
+	if del {
+		l.doomed(k)
+	}
 }
 
 // isPending tells whether the file will be deleted.
@@ -149,9 +171,10 @@ func (l *links) unlink(ctx context.Context, k *link, c *vfs.Cred) error {
 		return nil
 	}
 	k.pending, k.cred = true, c
-	dir, name := k.dir, k.name
+	l.doomed(k)
+	dir, name, path := k.dir, k.name, k.path
 	l.mu.Unlock()
-	err := k.remove(ctx, dir, name)
+	err := l.remove(ctx, k, dir, name, path)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {

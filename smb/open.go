@@ -8,6 +8,7 @@ import (
 	"fileserver/smb/wire"
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
+	"fileserver/vfs/notify"
 )
 
 // Open is an open (MS-SMB2 3.3.1.10). CREATE makes it whole and publishes it last
@@ -62,7 +63,12 @@ func (o *Open) end(ctx context.Context) {
 		del = o.cred
 	}
 	if o.stream != nil {
-		if err := o.session.srv.streams.leave(ctx, o.stream.s, o.node, o.deleteOnClose && named); err != nil {
+		deleted, err := o.session.srv.streams.leave(ctx, o.stream.s, o.node, o.deleteOnClose && named)
+		if deleted {
+			ref, _ := o.session.srv.streams.where(o.stream.s)
+			o.streamed(ctx, notify.RemovedStream, ref.Name)
+		}
+		if err != nil {
 			o.session.srv.cfg.Logger.Info("smb: stream not deleted on close", "share", o.tree.share.Name, "path", path, "err", err)
 		}
 	}

@@ -14,14 +14,20 @@ type openState struct {
 	replaced atomic.Pointer[vfs.Node]
 	search   search
 	ranges   ranges
+	changes  changes       // of a directory, to be told
 	position atomic.Uint64 // CurrentByteOffset of FilePositionInformation: as set (MS-FSA 2.1.5.15.10), or where the last READ or WRITE ended
 	// writeThrough: FileModeInformation has asked for it.
 	writeThrough atomic.Bool
 	eaIndex      atomic.Uint32 // where the next QUERY_INFO of FileFullEaInformation goes on
 }
 
-// endState gives up what the open has locked, and ends what waits for locks.
-func (o *Open) endState() { o.unlockAll() }
+// endState gives up what the open has locked, and ends what waits for locks or changes.
+func (o *Open) endState() {
+	o.unlockAll()
+	if o.dir {
+		o.changes.close()
+	}
+}
 
 // object is what the open is of now: its node, unless that has been replaced.
 func (o *Open) object() vfs.Node {

@@ -124,33 +124,6 @@ func TestLargeListing(t *testing.T) {
 	}
 }
 
-// CHANGE_NOTIFY is not supported, but what it is asked of is looked at first.
-func TestChangeNotify(t *testing.T) {
-	e := newFileEnv(t, nil)
-	e.touch("f")
-	c := e.files(wire.Dialect311)
-	ask := func(id wire.FileID) smbtest.Request {
-		q := wire.ChangeNotifyRequest{FileID: id, OutputLength: 4096, Filter: 1}
-		return smbtest.Request{Command: wire.CmdChangeNotify, Body: q.Append}
-	}
-	for name, st := range map[string]wire.Status{"": wire.StatusNotSupported, "f": wire.StatusInvalidParameter} {
-		f := c.must(want(name, wire.FileOpen)).FileID
-		if r := c.Do(ask(f))[0]; r.Status != st {
-			t.Errorf("%q: %v, want %v", name, r.Status, st)
-		}
-		c.closeFile(f)
-		if r := c.Do(ask(f))[0]; r.Status != wire.StatusFileClosed {
-			t.Errorf("%q, closed: %v", name, r.Status)
-		}
-	}
-	no := want("missing", wire.FileOpen)
-	for i, r := range c.Do(smbtest.Request{Command: wire.CmdCreate, Body: no.Append}, ask(wire.AnyFile)) {
-		if r.Status != wire.StatusObjectNameNotFound {
-			t.Errorf("request %d: %v", i, r.Status)
-		}
-	}
-}
-
 // Requests related to one that was about no file.
 func TestRelatedToNoFile(t *testing.T) {
 	c := newFileEnv(t, nil).files(wire.Dialect311)

@@ -24,8 +24,9 @@ type request struct {
 	session *Session
 	channel *channel
 	tree    *Tree
-	early   *Open // found as the message arrived
-	open    *Open // found by file, or made by CREATE; given back with the response
+	early   *Open       // found as the message arrived
+	notify  *changeWait // a CHANGE_NOTIFY's, in the queue of the open it is for
+	open    *Open       // found by file, or made by CREATE; given back with the response
 
 	// The response: see reply.go.
 	rsp       *slab.Buf
@@ -60,6 +61,9 @@ func (r *request) cred() *vfs.Cred { return &r.session.who().Cred }
 
 // related tells whether the request goes on with what the one before in the message is about (MS-SMB2 3.3.5.2.7.2).
 func (r *request) related() bool { return r.hdr.Flags&wire.FlagRelated != 0 }
+
+// last tells whether nothing follows the request in its message.
+func (r *request) last() bool { return r.chain.at == len(r.chain.reqs)-1 }
 
 // encrypted tells whether the request came encrypted.
 func (r *request) encrypted() bool { return r.chain.sealed != nil }
@@ -177,6 +181,7 @@ func (r *request) Completed(err error) {
 
 // reset gives back what the request holds and makes it ready for its next use.
 func (r *request) reset() {
+	r.abandon()
 	for _, o := range []*Open{r.open, r.early} {
 		if o != nil {
 			o.release()

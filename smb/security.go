@@ -6,6 +6,7 @@ import (
 	"fileserver/smb/secdesc"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
+	"fileserver/vfs/notify"
 )
 
 // securityAttrs are what a security descriptor is made of: owner, group and mode. There is nothing else to keep one in.
@@ -104,6 +105,7 @@ func (r *request) setSecurity(ctx context.Context, o *Open, q *wire.SetInfoReque
 		if err := o.object().SetAttr(ctx, o.cred, &s); err != nil {
 			return statusOf(err)
 		}
+		o.changed(ctx, notify.Security)
 	}
 	return wire.StatusSuccess
 }

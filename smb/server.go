@@ -131,6 +131,7 @@ func NewServer(cfg Config) (*Server, error) {
 		cfg: cfg, conns: map[*Conn]struct{}{}, sessions: map[uint64]*Session{}, started: time.Now(),
 		ipc: &Share{Name: "IPC$", Comment: "IPC Service"},
 	}
+	s.links.changes = &cfg.Locks.Changes
 	s.target = ntlm.Target{
 		Computer: strings.ToUpper(cfg.Name), Domain: strings.ToUpper(cfg.Workgroup),
 		DNSComputer: strings.ToLower(cfg.Name), DNSDomain: strings.ToLower(cfg.Workgroup),

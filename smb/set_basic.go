@@ -7,6 +7,7 @@ import (
 	"fileserver/smb/namespace"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
+	"fileserver/vfs/notify"
 )
 
 // root is who does what the rights of an open have been checked for already, where a file system knows only owners.
@@ -32,6 +33,13 @@ func setBasic(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) 
 			return st
 		}
 	}
+	var what notify.What
+	if b.FileAttributes != 0 {
+		what |= notify.Attributes
+	}
+	if isTime(b.Creation) {
+		what |= notify.Creation
+	}
 	var s vfs.SetAttr
 	if isTime(b.LastAccess) {
 		s.Mask |= vfs.AttrAtime
@@ -43,6 +51,9 @@ func setBasic(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) 
 	}
 	if s.Mask != 0 {
 		err = o.object().SetAttr(ctx, root, &s)
+	}
+	if err == nil {
+		o.changed(ctx, what|notify.Set(s.Mask))
 	}
 	if err == nil && isTime(b.Change) {
 		return o.setChangeTime(ctx, b.Change)

@@ -7,6 +7,7 @@ import (
 	"fileserver/smb/namespace"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
+	"fileserver/vfs/notify"
 )
 
 // setEAs sets extended attributes, or removes those without value (FileFullEaInformation: MS-FSA 2.1.5.15.5).
@@ -55,6 +56,7 @@ func (o *Open) setEAs(ctx context.Context, c *vfs.Cred, list wire.EAs) wire.Stat
 			return eaStatus(err)
 		}
 	}
+	o.changed(ctx, notify.Xattrs)
 	return wire.StatusSuccess
 }
 

@@ -95,8 +95,8 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 		return wire.StatusDeletePending
 	}
 	if t.from != nil {
-		// Nothing is moved into a directory that somebody may delete or rename, or keeps others from that, as Windows has it.
-		c, err := r.conn.srv.cfg.Locks.Open(sh.key(t.obj.Dir), lock.Delete, lock.Delete)
+		// Windows opens the directory to write to it, and lets nobody delete or rename it meanwhile.
+		c, err := r.conn.srv.cfg.Locks.Open(sh.key(t.obj.Dir), lock.Write, lock.Delete)
 		if err != nil {
 			return wire.StatusSharingViolation
 		}
@@ -219,6 +219,7 @@ func rename(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wi
 		return statusOf(err) // ErrInvalid: to below itself
 	}
 	o.tree.share.view().Added(ctx, t.obj.Dir, t.obj.Name)
+	o.renamed(ctx, from, name, o.path(), &t.obj)
 	o.moved(ctx, &t.obj)
 	return wire.StatusSuccess
 }
@@ -241,5 +242,6 @@ func hardLink(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) 
 		return statusOf(err)
 	}
 	o.tree.share.view().Added(ctx, t.obj.Dir, t.obj.Name)
+	o.added(ctx, &t.obj, o.object().Kind())
 	return wire.StatusSuccess
 }

@@ -7,6 +7,7 @@ import (
 	"fileserver/smb/namespace"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
+	"fileserver/vfs/notify"
 )
 
 // setEndOfFile sets the size of the file (FileEndOfFileInformation: MS-FSA 2.1.5.15.4).
@@ -73,12 +74,19 @@ func sizeOf(o *Open, q *wire.SetInfoRequest) (uint64, wire.Status) {
 // resize sets the size. Who has the file open for writing may, whatever its mode has become.
 func (o *Open) resize(ctx context.Context, c *vfs.Cred, size uint64) wire.Status {
 	if o.stream != nil {
-		return statusOf(o.stream.truncate(ctx, size))
+		err := o.stream.truncate(ctx, size)
+		if err == nil {
+			o.changed(ctx, notify.Size)
+		}
+		return statusOf(err)
 	}
 	s := vfs.SetAttr{Mask: vfs.AttrSize, Size: size}
 	err := o.node.SetAttr(ctx, c, &s)
 	if st := vfs.StatusOf(err); st == vfs.ErrAccess || st == vfs.ErrPerm {
 		err = o.node.SetAttr(ctx, root, &s)
+	}
+	if err == nil {
+		o.changed(ctx, notify.Size)
 	}
 	return statusOf(err)
 }

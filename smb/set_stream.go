@@ -8,6 +8,7 @@ import (
 	"fileserver/smb/wire"
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
+	"fileserver/vfs/notify"
 )
 
 // renameStream gives a stream another name, which begins with a colon, within its file (FileRenameInformation: MS-FSA 2.1.5.15.11.1).
@@ -34,7 +35,12 @@ func renameStream(ctx context.Context, _ *request, o *Open, q *wire.SetInfoReque
 	case len(p.Elems) > 0:
 		return wire.StatusSharingViolation // even if it is of the same file, which is open: as Windows has it
 	}
-	return o.stream.rename(ctx, p.Name, replace)
+	old, _ := o.session.srv.streams.where(o.stream.s)
+	if st = o.stream.rename(ctx, p.Name, replace); st == wire.StatusSuccess && old.Name != p.Name {
+		o.streamed(ctx, notify.RemovedStream, old.Name)
+		o.streamed(ctx, notify.AddedStream, p.Name)
+	}
+	return st
 }
 
 // rename moves the stream to another name. It replaces an empty stream that nobody has open, if replace is set.

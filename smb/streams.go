@@ -74,7 +74,7 @@ func (t *streams) find(file lock.FileKey, name string) *stream {
 }
 
 // leave takes an open away. The stream is deleted with the last one, if that has been asked for; del asks for it now.
-func (t *streams) leave(ctx context.Context, s *stream, n vfs.Node, del bool) (err error) {
+func (t *streams) leave(ctx context.Context, s *stream, n vfs.Node, del bool) (deleted bool, err error) {
 	t.mu.Lock()
 	s.pending = s.pending || del
 	if s.opens == 1 && s.pending && !s.gone {
@@ -83,6 +83,7 @@ func (t *streams) leave(ctx context.Context, s *stream, n vfs.Node, del bool) (e
 		t.mu.Unlock()
 		s.io.Lock() // whoever is writing has done so
 		err = namespace.RemoveStream(ctx, n, ref)
+		deleted = err == nil
 		t.mu.Lock()
 		s.gone = true
 		s.io.Unlock()
@@ -96,7 +97,7 @@ func (t *streams) leave(ctx context.Context, s *stream, n vfs.Node, del bool) (e
 	if last {
 		s.release()
 	}
-	return err
+	return deleted, err
 }
 
 // release closes what the stream has open.

@@ -51,3 +51,39 @@ type Copier interface {
 	// CopyFrom copies up to n bytes of src, and returns how many.
 	CopyFrom(ctx context.Context, src File, srcOff, off, n int64) (int64, error)
 }
+
+// Namer is implemented by a Node that may know where it is.
+type Namer interface {
+	// Where returns a directory that the object is in, and its name there: any of several. [ErrNotFound] if it has none, or none is known.
+	Where(ctx context.Context) (dir Node, name string, err error)
+}
+
+// Watcher is implemented by the Node of a directory that hears of changes which local programs make in it. It
+// may hear of those made through this interface, too.
+type Watcher interface {
+	// Watch has fn called for what happens in the directory, not below it, one at a time and in order, until stop is called. fn does
+	// not block; it may be called once more after that. [ErrNoSpace] if the system watches too much already.
+	Watch(ctx context.Context, fn func(DirEvent)) (stop func(), err error)
+}
+
+// DirEvent is something that has happened in a directory.
+type DirEvent struct {
+	Op   DirOp
+	Name string
+	To   string // of EntryRenamed
+	Kind Kind   // KindDirectory, or KindUnknown for anything else
+}
+
+// DirOp says what has happened.
+type DirOp uint8
+
+// What happens in directories.
+const (
+	EntryAdded   DirOp = 1 + iota // made, linked or moved there
+	EntryRemoved                  // removed, or moved elsewhere
+	EntryRenamed                  // within the directory
+	EntryWritten                  // its data has changed
+	EntryAttr                     // its attributes have
+	DirGone                       // the directory itself has been removed
+	EventsLost                    // there was more than could be told
+)

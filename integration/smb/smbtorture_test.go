@@ -16,7 +16,7 @@ import (
 // tortureSuites are the suites of Samba's smbtorture that are run, each below smb2. Those in tortureConfig want a server of their own.
 var tortureSuites = []string{
 	"connect", "read", "rw", "compound", "compound_find", "credits", "dir", "mkdir", "maxfid", "tcon", "session-id", "getinfo", "streams", "fileid",
-	"session", "session-require-signing", "multichannel",
+	"session", "session-require-signing", "multichannel", "notify", "rename", "compound_async",
 }
 
 // tortureConfig is what suites want of the server's configuration beside what all have.
@@ -50,6 +50,7 @@ func TestSmbtorture(t *testing.T) {
 				l = newLocalWith(ctx, t, more)
 			}
 			cmd := exec.CommandContext(ctx, torture, "--configfile=/dev/null", "-p", l.Port, "-U", User+"%"+Password,
+				"--option=torture:cn_max_buffer_size=8388608", // MaxTransactSize, which the client does not look up
 				"--option=torture:user2name="+second, "--option=torture:user2password="+Password, "//127.0.0.1/data", "smb2."+suite)
 			cmd.Dir = t.TempDir()
 			cmd.WaitDelay = time.Second

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"fileserver/vfs"
+	"fileserver/vfs/notify"
 )
 
 // FileKey is the identity of a file: a file system ([vfs.Caps].FSID) and a handle of it.
@@ -28,6 +29,9 @@ const (
 
 // Manager holds the claims on all files of a server. All methods may be called from any goroutine.
 type Manager struct {
+	// Changes tells those who watch directories of what is done with files.
+	Changes notify.Hub
+
 	seed   maphash.Seed
 	shards [shardCount]shard
 	// deny counts the opens that deny something, by hash of the file: most I/O finds 0 and is done.

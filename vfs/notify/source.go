@@ -1,0 +1,238 @@
+package notify
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"fileserver/vfs"
+)
+
+const (
+	// settle is how long local events are held back: the report of what the server itself has done comes soon after the event.
+	settle = 50 * time.Millisecond
+	// echo is how long a report is remembered whose event has not come; nameEcho is the same for names that come or go, which
+	// are told once for each.
+	echo     = 250 * time.Millisecond
+	nameEcho = 2 * time.Second
+	// maxEchoes bounds the reports remembered of a directory.
+	maxEchoes = 4096
+)
+
+// source is where the local events of a watched directory come from. mu is taken after Hub.mu.
+type source struct {
+	hub   *Hub
+	key   key
+	local vfs.Watcher
+
+	mu      sync.Mutex
+	started bool
+	closed  bool
+	end     func()
+	echoes  map[string][]report // by name
+	count   int
+	pending []pending
+	timer   *time.Timer
+}
+
+// report is what the server has reported of a name.
+type report struct {
+	action Action
+	at     time.Time
+}
+
+// pending is an event that is held back.
+type pending struct {
+	vfs.DirEvent
+	at time.Time
+}
+
+func newSource(h *Hub, k key, local vfs.Watcher) *source {
+	return &source{hub: h, key: k, local: local, echoes: make(map[string][]report)}
+}
+
+// start begins to listen. A backend that cannot, because of its limits, has no local events to tell.
+func (s *source) start(ctx context.Context) {
+	s.mu.Lock()
+	if s.started || s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.started = true
+	local := s.local
+	s.mu.Unlock()
+	end, err := local.Watch(ctx, s.event)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	s.end = end
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		end()
+	}
+}
+
+// stop ends it. An event may come once more.
+func (s *source) stop() {
+	s.mu.Lock()
+	end := s.end
+	s.closed, s.pending = true, nil
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.mu.Unlock()
+	if end != nil {
+		end()
+	}
+}
+
+// reported notes what the server has done.
+func (s *source) reported(c *Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	list := s.echoes[c.Name]
+	for len(list) > 0 && now.Sub(list[0].at) > nameEcho {
+		list = list[1:]
+		s.count--
+	}
+	if c.Action == Modified { // of which the last counts
+		for i := range list {
+			if list[i].action == Modified {
+				list[i].at = now
+				s.echoes[c.Name] = list
+				return
+			}
+		}
+	}
+	s.echoes[c.Name] = append(list, report{c.Action, now})
+	if s.count++; s.count > maxEchoes {
+		s.forget(now)
+	}
+}
+
+// forget drops reports that are too old, or all if there are too many of them. s.mu is held.
+func (s *source) forget(now time.Time) {
+	for name, list := range s.echoes {
+		if now.Sub(list[len(list)-1].at) > nameEcho {
+			s.count -= len(list)
+			delete(s.echoes, name)
+		}
+	}
+	if s.count > maxEchoes {
+		clear(s.echoes)
+		s.count = 0
+	}
+}
+
+// event takes what the backend tells.
+func (s *source) event(e vfs.DirEvent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.pending = append(s.pending, pending{e, time.Now()})
+	if len(s.pending) == 1 {
+		s.timer = time.AfterFunc(settle, s.settled)
+	}
+}
+
+// settled tells of the events that have been held back long enough.
+func (s *source) settled() {
+	s.mu.Lock()
+	now := time.Now()
+	n := 0
+	var changes [][]Change
+	gone := false
+	for n < len(s.pending) && now.Sub(s.pending[n].at) >= settle {
+		p := &s.pending[n]
+		n++
+		if p.Op == vfs.DirGone {
+			gone = true
+		} else if !s.isEcho(p, now) {
+			changes = append(changes, s.changes(&p.DirEvent))
+		}
+	}
+	s.pending = s.pending[n:]
+	if len(s.pending) > 0 && !s.closed {
+		s.timer = time.AfterFunc(settle-now.Sub(s.pending[0].at), s.settled)
+	}
+	s.mu.Unlock()
+	for _, c := range changes {
+		s.hub.local(s.key, c)
+	}
+	if gone {
+		s.hub.gone(s.key)
+	}
+}
+
+// isEcho tells whether an event is of something that the server has reported. s.mu is held.
+func (s *source) isEcho(p *pending, now time.Time) bool {
+	switch p.Op {
+	case vfs.EntryAdded:
+		return s.consume(p.Name, Added, RenamedNew, now)
+	case vfs.EntryRemoved:
+		return s.consume(p.Name, Removed, RenamedOld, now)
+	case vfs.EntryRenamed:
+		from := s.consume(p.Name, RenamedOld, Removed, now)
+		return s.consume(p.To, RenamedNew, Added, now) && from
+	case vfs.EntryWritten, vfs.EntryAttr:
+		for _, r := range s.echoes[p.Name] {
+			if d := p.at.Sub(r.at); d < echo && d > -echo {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// consume takes the oldest report of one of two actions away, if there is one.
+func (s *source) consume(name string, a, b Action, now time.Time) bool {
+	list := s.echoes[name]
+	for i, r := range list {
+		if r.action != a && r.action != b || now.Sub(r.at) > nameEcho {
+			continue
+		}
+		// What follows of modifications is an echo still.
+		list[i].action = Modified
+		return true
+	}
+	return false
+}
+
+// changes are what an event means.
+func (s *source) changes(e *vfs.DirEvent) []Change {
+	name := NameOf(e.Kind)
+	switch e.Op {
+	case vfs.EntryAdded:
+		return []Change{{Name: e.Name, Action: Added, What: name}}
+	case vfs.EntryRemoved:
+		return []Change{{Name: e.Name, Action: Removed, What: name}}
+	case vfs.EntryRenamed:
+		return []Change{{Name: e.Name, Action: RenamedOld, What: name}, {Name: e.To, Action: RenamedNew, What: name, Else: Attributes | Creation}}
+	case vfs.EntryWritten:
+		return []Change{{Name: e.Name, Action: Modified, What: Size | LastWrite}}
+	case vfs.EntryAttr:
+		return []Change{{Name: e.Name, Action: Modified, What: Attributes | LastWrite | Creation | Xattrs | Security}}
+	}
+	return []Change{{Action: Lost}}
+}
+
+// local tells those who watch a directory of what local programs have done in it.
+func (h *Hub) local(k key, changes []Change) {
+	h.mu.RLock()
+	list := h.watches[k]
+	h.mu.RUnlock()
+	var told []*delivery
+	for i := range changes {
+		for _, w := range list {
+			told = w.add(told, &changes[i], changes[i].Name)
+		}
+	}
+	for _, d := range told {
+		d.w.tell(d.events)
+	}
+}
