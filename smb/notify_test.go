@@ -59,7 +59,7 @@ func (c *fileClient) tells(r smbtest.Response, want ...string) {
 	}
 	var got []string
 	for _, n := range list {
-		got = append(got, string("?+-*<>"[n.Action])+n.Name)
+		got = append(got, string("?+-*<>srw"[n.Action])+n.Name)
 	}
 	if !slices.Equal(got, want) {
 		c.T.Errorf("told %q, want %q", got, want)
@@ -305,6 +305,23 @@ func TestChangeNotifyRefusals(t *testing.T) {
 	c.parks(watch(d, allNames, false, anyRoom))
 	o.mkdir("new")
 	c.told("+new")
+	c.closeFile(d)
+}
+
+// Streams are told of for themselves.
+func TestChangeNotifyStreams(t *testing.T) {
+	e := newFileEnv(t, nil)
+	e.touch("d", "f")
+	c, o := e.files(wire.Dialect311), e.files(wire.Dialect311)
+	d := c.openDir("d")
+	const filter = wire.NotifyChangeStreamName | wire.NotifyChangeStreamSize | wire.NotifyChangeStreamWrite
+	c.cancel(c.parks(watch(d, filter, false, anyRoom)))
+	f := o.must(want(`d\f:s`, wire.FileCreate)).FileID
+	q := wire.WriteRequest{FileID: f, Data: []byte("x")}
+	o.Call(wire.CmdWrite, q.Append, wire.StatusSuccess)
+	o.closeFile(f)
+	o.remove(`d\f:s`)
+	c.tells(c.Do(watch(d, 0, false, anyRoom))[0], `sf:s:$DATA`, `wf:s:$DATA`, `rf:s:$DATA`)
 	c.closeFile(d)
 }
 
