@@ -71,7 +71,7 @@ func run(ctx context.Context, rounds int, quick bool, dir, only, profile string)
 		defer stop()
 	}
 	if only == "" || only == "nfs" {
-		served, err := r.rows(ctx, rounds, scale)
+		served, err := r.nfsRows(ctx, rounds, scale)
 		if err != nil {
 			return fmt.Errorf("NFS: %w", err)
 		}

@@ -2,136 +2,42 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"fileserver/nfs/rpc/rpcclient"
+	"fileserver/internal/bench"
 	"fileserver/nfsrdma"
 )
 
-// load is a kind of work.
-type load struct {
-	what  string
-	size  uint32
-	depth int // READs at once
-	n     int // READs of one measurement, for a scale of 1
+var nfsLoads = []load{
+	{"NFS READ 1 MiB, depth 8", false, 1 << 20, 8, 200},
+	{"NFS random READ 4 KiB, depth 16", false, 4 << 10, 16, 5000},
+	{"NFS random READ 4 KiB, depth 1", false, 4 << 10, 1, 1500},
 }
 
-var loads = []load{
-	{"NFS READ 1 MiB, depth 8", 1 << 20, 8, 200},
-	{"NFS random READ 4 KiB, depth 16", 4 << 10, 16, 5000},
-	{"NFS random READ 4 KiB, depth 1", 4 << 10, 1, 1500},
-}
-
-// figures are what one measurement gives.
-type figures struct {
-	rate    float64 // READs per second
-	cpu     float64 // of the server, microseconds per READ
-	mallocs float64 // of the server, per READ
-}
-
-// run makes n READs with all readers.
-func (r *rig) run(ctx context.Context, rs []reader, size uint32, n int) (f figures, err error) {
-	// To look allocates, too: how much, the second look tells.
-	first, err := r.metric("go_memstats_mallocs_total")
-	if err != nil {
-		return f, err
-	}
-	mallocs, err := r.metric("go_memstats_mallocs_total")
-	if err != nil {
-		return f, err
-	}
-	look := mallocs - first
-	cpu, err := r.cpu()
-	if err != nil {
-		return f, err
-	}
-	var left atomic.Int64
-	left.Store(int64(n))
-	errs := make([]error, len(rs))
-	var wg sync.WaitGroup
-	start := time.Now()
-	for i, rd := range rs {
-		wg.Go(func() {
-			for left.Add(-1) >= 0 && errs[i] == nil {
-				errs[i] = rd.read(ctx, uint64(rand.IntN(fileSize/int(size)))*uint64(size), size)
-			}
-		})
-	}
-	wg.Wait()
-	took := time.Since(start)
-	if err := errors.Join(errs...); err != nil {
-		return f, err
-	}
-	cpu2, err := r.cpu()
-	if err != nil {
-		return f, err
-	}
-	mallocs2, err := r.metric("go_memstats_mallocs_total")
-	if err != nil {
-		return f, err
-	}
-	return figures{
-		rate: float64(n) / took.Seconds(), cpu: float64((cpu2 - cpu).Microseconds()) / float64(n),
-		mallocs: max(0, mallocs2-mallocs-look) / float64(n),
-	}, nil
-}
-
-// rows measures the same server over RDMA and over TCP, in turn.
-func (r *rig) rows(ctx context.Context, rounds, scale int) ([]row, error) {
-	file, err := r.lookup(ctx)
+// nfsRows measures the same server over RDMA and over TCP, in turn.
+func (r *rig) nfsRows(ctx context.Context, rounds, scale int) ([]row, error) {
+	rdma, err := r.dial(ctx, "RDMA", "nfs", "iwarp", r.iwarp, bench.SMBOptions{})
 	if err != nil {
 		return nil, err
 	}
-	tcp, err := rpcclient.Dial(ctx, r.tcp.String(), 0, 0)
+	defer rdma.close()
+	tcp, err := r.dial(ctx, "TCP", "nfs", "tcp", r.tcp, bench.SMBOptions{})
 	if err != nil {
 		return nil, err
 	}
-	defer tcp.Close()
-	conn, err := r.dialRDMA(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
+	defer tcp.close()
 	rows := []row{{what: "NFS over RDMA (iWARP in Go) beside TCP"}}
-	for _, l := range loads {
-		sides := make([][]reader, 2) // RDMA, TCP
-		for range l.depth {
-			o, err := r.rdmaReader(ctx, conn, file, int(l.size))
-			if err != nil {
-				return nil, err
-			}
-			sides[0] = append(sides[0], o)
-			sides[1] = append(sides[1], r.tcpReader(tcp, file, int(l.size)))
+	for _, l := range nfsLoads {
+		f, err := r.inTurn(ctx, []*side{rdma, tcp}, l, rounds, scale)
+		if err != nil {
+			return nil, err
 		}
-		var rate, cpu [2][]float64
-		var mallocs []float64
-		for i := range rounds + 1 {
-			for side, rs := range sides {
-				f, err := r.run(ctx, rs, l.size, l.n*scale)
-				if err != nil {
-					return nil, err
-				}
-				if i == 0 { // warm up
-					continue
-				}
-				rate[side], cpu[side] = append(rate[side], f.rate), append(cpu[side], f.cpu)
-				if side == 0 {
-					mallocs = append(mallocs, f.mallocs)
-				}
-			}
-		}
-		for _, rd := range sides[0] {
-			rd.close()
-		}
-		rows = append(rows, compareCost(l.what, int(l.size), series{rate[0], cpu[0]}, series{rate[1], cpu[1]}))
+		rows = append(rows, compareCost(l.what, l.size, f[0].series, f[1].series))
 		// What the runtime does beside the READs (timers, the collector) shows as hundredths.
-		rows = append(rows, row{what: l.what + ", server's allocations", unit: "/op", ours: median(mallocs), aim: "0", met: median(mallocs) < 0.5})
+		mallocs := median(f[0].mallocs)
+		rows = append(rows, row{what: l.what + ", server's allocations", unit: "/op", ours: mallocs, aim: "0", met: mallocs < 0.5})
 	}
 	return rows, nil
 }

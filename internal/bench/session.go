@@ -129,11 +129,7 @@ func (c *connMemory) get(d rdma.Device) (*rdma.Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("device %s: protection domain: %w", d.Name(), err)
 	}
-	access := rdma.AccessLocalWrite
-	if d.Caps().ReadSinkNeedsRemoteWrite {
-		access |= rdma.AccessRemoteWrite
-	}
-	if c.mem, err = rdma.NewMemory(pd, c.pool, access); err != nil {
+	if c.mem, err = rdma.NewMemory(pd, c.pool, rdma.AccessLocalWrite); err != nil {
 		_ = pd.Dealloc()
 		return nil, fmt.Errorf("device %s: registering memory: %w", d.Name(), err)
 	}
