@@ -18,12 +18,7 @@ func (e *examiner) devices() {
 				Why: "there are: " + e.names(), Do: []Step{{OnServer, "rdma link", "lists the devices"}}})
 		}
 	}
-	var used []*rdma.DeviceInfo
-	for i := range e.Topology.Devices {
-		if ok, _ := e.used(&e.Topology.Devices[i]); ok {
-			used = append(used, &e.Topology.Devices[i])
-		}
-	}
+	used := e.usedDevices()
 	if len(used) == 0 {
 		return
 	}
@@ -39,6 +34,16 @@ func (e *examiner) devices() {
 	}
 	e.deviceFiles(used)
 	e.memlock()
+}
+
+// usedDevices are the devices that the configuration uses.
+func (e *examiner) usedDevices() (list []*rdma.DeviceInfo) {
+	for i := range e.Topology.Devices {
+		if ok, _ := e.used(&e.Topology.Devices[i]); ok {
+			list = append(list, &e.Topology.Devices[i])
+		}
+	}
+	return list
 }
 
 // names are those of the devices.

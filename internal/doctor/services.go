@@ -116,7 +116,7 @@ func (e *examiner) ports() {
 		}
 	}
 	for _, line := range e.NFSD {
-		if name, port, _ := strings.Cut(strings.TrimSpace(line), " "); name == "rdma" && port == fmt.Sprint(e.Config.NFS.RDMAPort) && e.Config.NFS.Enabled {
+		if name, port, _ := strings.Cut(strings.TrimSpace(line), " "); name == "rdma" && port == fmt.Sprint(e.Config.NFS.RDMAPort) && e.Config.NFS.Enabled && e.VerbsBuilt == nil && len(e.usedDevices()) > 0 {
 			e.add(Finding{Severity: Error, Code: "port-taken", Service: "nfs", What: "port " + port + " of RDMA devices is taken: by the kernel's NFS server",
 				Do: []Step{{OnServer, "systemctl stop nfs-server", "or give nfs.rdma_port another number"}}})
 			e.block("verbs", "port-taken", "nfs")

@@ -1,0 +1,155 @@
+package doctor
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fileserver/integration/guest"
+	"fileserver/integration/workload"
+	"fileserver/internal/doctor"
+)
+
+var programs = workload.Programs{Packages: []string{workload.Server}}
+
+//go:embed examine.sh
+var examine string
+
+//go:embed connect.sh
+var connect string
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if dir, err := programs.Dir(); err == nil && dir != "" {
+		os.RemoveAll(dir)
+	}
+	os.Exit(status)
+}
+
+// answer is what one run printed, and its exit status.
+type answer struct {
+	text   string
+	status int
+}
+
+var mark = regexp.MustCompile(`(?ms)^=== (\S+)$\n(.*?)^=== status (\d+)$`)
+
+// run boots a guest, runs a script and returns what the doctor answered, by name.
+func run(t *testing.T, script string, args ...string) map[string]answer {
+	t.Helper()
+	host := guest.ForTest(t)
+	dir, err := programs.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	r := host.BootForTest(t, guest.Config{Script: script, Args: append([]string{filepath.Join(dir, "fileserver")}, args...)}).Check(ctx, t)
+	out := map[string]answer{}
+	for _, m := range mark.FindAllStringSubmatch(strings.ReplaceAll(r.Output, "\r", ""), -1) {
+		var a answer
+		fmt.Sscan(m[3], &a.status)
+		a.text = m[2]
+		out[m[1]] = a
+	}
+	return out
+}
+
+func parse[T any](t *testing.T, a answer) *T {
+	t.Helper()
+	v := new(T)
+	if err := json.Unmarshal([]byte(a.text), v); err != nil {
+		t.Fatalf("%v\n%s", err, a.text)
+	}
+	return v
+}
+
+// see is what a report says of the interface that leads outside, in short.
+func see(r *doctor.Report, name string) string {
+	i := slices.IndexFunc(r.Interfaces, func(i doctor.Interface) bool { return i.Name == name })
+	if i < 0 {
+		return "no such interface"
+	}
+	var words []string
+	for _, d := range r.Interfaces[i].Devices {
+		words = append(words, fmt.Sprintf("%s is %s %s (%s)", d.Name, d.State, d.Transport, d.Driver))
+	}
+	for service, v := range map[string]doctor.Verdict{"nfs": r.Interfaces[i].NFS, "smb": r.Interfaces[i].SMB} {
+		var ways []string
+		for _, w := range v.Ways {
+			ways = append(ways, w.Provider)
+		}
+		words = append(words, fmt.Sprintf("%s %v %v", service, ways, v.WhyNot))
+	}
+	slices.Sort(words)
+	return strings.Join(words, "; ")
+}
+
+func TestExamine(t *testing.T) {
+	got := run(t, examine)
+	dev := "vec0"
+	for _, tc := range []struct {
+		name, iface, want string
+		status            int
+		codes             []string
+	}{
+		{"none", dev, "nfs [iwarp] []; smb [iwarp] []", 0, nil},
+		{"rxe", dev, "nfs [iwarp] [verbs-not-built]; rxe0/1 is active roce (rxe); smb [iwarp] [verbs-not-built]", 1, []string{"verbs-not-built"}},
+		{"devices-off", dev, "nfs [iwarp] [device-not-used]; rxe0/1 is active roce (rxe); smb [iwarp] [device-not-used]", 1, nil},
+		{"signing", dev, "nfs [iwarp] [verbs-not-built]; rxe0/1 is active roce (rxe); smb [iwarp] [verbs-not-built]", 1, []string{"smb-signing"}},
+		{"siw", dev, "nfs [iwarp] [device-not-used]; siw0/1 is active iwarp (siw); smb [iwarp] [device-not-used]", 0, []string{"device-not-used"}},
+		{"siw-alone", dev, "nfs [] [iwarp-off verbs-not-built]; siw0/1 is active iwarp (siw); smb [] [iwarp-off verbs-not-built]", 1, []string{"no-rdma"}},
+		{"link-down", "down0", "nfs [] [link-down]; siw1/1 is down iwarp (siw); smb [] [link-down]", 1, []string{"link-down"}},
+		{"knfsd", dev, "nfs [] [device-not-used port-taken]; siw0/1 is active iwarp (siw); smb [iwarp] [device-not-used]", 2, []string{"port-taken"}},
+	} {
+		a, ok := got[tc.name]
+		if !ok {
+			t.Errorf("%s: the doctor said nothing", tc.name)
+			continue
+		}
+		r := parse[doctor.Report](t, a)
+		iface := tc.iface
+		if kind := os.Getenv("FILESERVER_GUEST_KIND"); kind == "qemu" && iface == dev {
+			iface = "eth0"
+		}
+		if s := see(r, iface); s != tc.want {
+			t.Errorf("%s:\n got %s\nwant %s", tc.name, s, tc.want)
+		}
+		if a.status != tc.status || a.status != r.Status.ExitStatus() {
+			t.Errorf("%s: status %d, %s", tc.name, a.status, r.Status)
+		}
+		for _, code := range tc.codes {
+			if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return f.Code == code }) {
+				t.Errorf("%s: no finding %s", tc.name, code)
+			}
+		}
+		if t.Failed() {
+			t.Logf("%s", a.text)
+		}
+	}
+}
+
+// TestConnect: the kernel's server is found by iWARP in software on siw, and not on rxe, which is another wire.
+func TestConnect(t *testing.T) {
+	for name, want := range map[string]string{"siw": "tcp connected, iwarp connected, verbs no-provider", "rxe": "tcp connected, iwarp refused, verbs no-provider"} {
+		t.Run(name, func(t *testing.T) {
+			a := run(t, connect, name)[name]
+			r := parse[doctor.Connection](t, a)
+			var words []string
+			for _, at := range r.Attempts {
+				words = append(words, at.Transport+" "+at.Code)
+			}
+			if s := strings.Join(words, ", "); s != want || a.status != r.Status.ExitStatus() {
+				t.Errorf("%s, want %s\n%s", s, want, a.text)
+			}
+		})
+	}
+}
