@@ -13,15 +13,9 @@ import (
 type DiscoverConfig struct {
 	Sysfs string // the root of sysfs; empty: /sys
 	Dev   string // the root of the device files; empty: /dev
-	// Links tells, by the names of network interfaces, what sysfs does not have of them; nil asks the
-	// kernel by netlink.
-	Links func() (map[string]LinkInfo, error)
-}
-
-// LinkInfo is what sysfs does not tell of a network interface.
-type LinkInfo struct {
-	Kind  NetdevKind     // as rtnetlink names it; empty: nothing special
-	Addrs []netip.Prefix // its addresses, and their networks
+	// Links lists the network interfaces by name; nil asks the kernel by netlink. Those that have an Index are
+	// as complete as netlink can tell, and if there are such there are no others. What they leave out sysfs adds.
+	Links func() (map[string]Netdev, error)
 }
 
 // Topology is what [Discover] found: a picture of one moment, not updated.

@@ -1,26 +1,36 @@
 package rdma
 
 import (
-	"errors"
-	"net/netip"
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-// readNetdevs reads the network interfaces.
-func readNetdevs(sysfs string, links map[string]LinkInfo) (list []Netdev) {
+// readNetdevs reads the network interfaces. A program may be in one network namespace and have the sysfs of another (who was
+// moved by nsenter or unshare has), so that netlink decides what there is, and sysfs adds to what it knows, too.
+func readNetdevs(sysfs string, links map[string]Netdev) (list []Netdev) {
 	class := filepath.Join(sysfs, "class/net")
-	entries, err := os.ReadDir(class)
-	if err != nil {
-		return nil
+	entries, _ := os.ReadDir(class)
+	complete := false
+	for name, l := range links {
+		if l.Index == 0 {
+			continue
+		}
+		complete = true
+		if n, ok := readNetdev(filepath.Join(class, name), l); ok && n.Index == l.Index && bytes.Equal(n.HardwareAddr, l.HardwareAddr) {
+			l = n
+		}
+		list = append(list, l)
 	}
 	for _, e := range entries {
+		if complete {
+			break
+		}
 		if n, ok := readNetdev(filepath.Join(class, e.Name()), links[e.Name()]); ok {
 			list = append(list, n)
 		}
@@ -30,8 +40,8 @@ func readNetdevs(sysfs string, links map[string]LinkInfo) (list []Netdev) {
 }
 
 // readNetdev reads one; false: it is none (bonding_masters), or gone.
-func readNetdev(dir string, info LinkInfo) (Netdev, bool) {
-	n := Netdev{Name: filepath.Base(dir), Addrs: info.Addrs}
+func readNetdev(dir string, link Netdev) (Netdev, bool) {
+	n := Netdev{Name: filepath.Base(dir), Addrs: link.Addrs}
 	index, ok := readInt(dir + "/ifindex")
 	if !ok {
 		return n, false
@@ -65,7 +75,7 @@ func readNetdev(dir string, info LinkInfo) (Netdev, bool) {
 			n.RXQueues++
 		}
 	}
-	n.Kind = netdevKind(dir, info.Kind)
+	n.Kind = netdevKind(dir, link.Kind)
 	return n, true
 }
 
@@ -85,7 +95,7 @@ func netdevKind(dir string, kind NetdevKind) NetdevKind {
 		return KindLoopback
 	case arphrd == unix.ARPHRD_INFINIBAND:
 		return KindIPoIB
-	case kind != "":
+	case kind != "" && kind != KindVirtual:
 		return kind
 	case err == nil:
 		return KindPhysical // wlan devices have a DEVTYPE, too
@@ -99,41 +109,6 @@ func netdevKind(dir string, kind NetdevKind) NetdevKind {
 		return KindTun
 	}
 	return KindVirtual
-}
-
-// netlinkLinks asks the kernel. A list that changed while it was read is good enough.
-func netlinkLinks() (map[string]LinkInfo, error) {
-	links, err := netlink.LinkList()
-	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-		return nil, err
-	}
-	addrs, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
-	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-		return nil, err
-	}
-	out := make(map[string]LinkInfo, len(links))
-	names := make(map[int]string, len(links))
-	for _, l := range links {
-		a := l.Attrs()
-		names[a.Index] = a.Name
-		info := LinkInfo{}
-		if k := l.Type(); k != "device" { // that is what it calls those without a kind
-			info.Kind = NetdevKind(k)
-		}
-		out[a.Name] = info
-	}
-	for _, a := range addrs {
-		name := names[a.LinkIndex]
-		ip, ok := netip.AddrFromSlice(a.IP)
-		if !ok || name == "" {
-			continue
-		}
-		bits, _ := a.Mask.Size()
-		info := out[name]
-		info.Addrs = append(info.Addrs, netip.PrefixFrom(ip.Unmap(), bits))
-		out[name] = info
-	}
-	return out, nil
 }
 
 // readFile reads a file of sysfs, which has at most a page, without the space around; false: it is not there, or has no value now.

@@ -3,6 +3,7 @@ package rdma
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -15,12 +16,12 @@ import (
 type sysfs struct {
 	t     testing.TB
 	root  string
-	links map[string]LinkInfo
+	links map[string]Netdev
 	uverb int
 }
 
 func newSysfs(t testing.TB) *sysfs {
-	return &sysfs{t: t, root: t.TempDir(), links: map[string]LinkInfo{}}
+	return &sysfs{t: t, root: t.TempDir(), links: map[string]Netdev{}}
 }
 
 func (s *sysfs) file(name, content string) {
@@ -95,15 +96,15 @@ func (s *sysfs) gid(device string, index int, gid, typ, netdev string) {
 func (s *sysfs) discover() *Topology {
 	s.t.Helper()
 	top, err := Discover(DiscoverConfig{Sysfs: s.root, Dev: filepath.Join(s.root, "dev"),
-		Links: func() (map[string]LinkInfo, error) { return s.links, nil }})
+		Links: func() (map[string]Netdev, error) { return s.links, nil }})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return top
 }
 
-func addrs(list ...string) LinkInfo {
-	var i LinkInfo
+func addrs(list ...string) Netdev {
+	var i Netdev
 	for _, a := range list {
 		i.Addrs = append(i.Addrs, netip.MustParsePrefix(a))
 	}
@@ -119,8 +120,8 @@ func soft(t testing.TB) *sysfs {
 	os.Remove(filepath.Join(s.root, "class/net/ve1/carrier")) // cannot be read while it is not set up
 	s.netdev("du0", 6, "", "address: f6:a8:b1:56:b4:a7", "operstate: unknown", "flags: 0x83", "speed: -1")
 	s.links["vec0"] = addrs("198.18.1.2/24", "fe80::1022:1fff:fe08:6d0a/64")
-	s.links["ve1"] = LinkInfo{Kind: KindVeth}
-	s.links["du0"] = LinkInfo{Kind: KindDummy, Addrs: addrs("10.9.0.1/24").Addrs}
+	s.links["ve1"] = Netdev{Kind: KindVeth}
+	s.links["du0"] = Netdev{Kind: KindDummy, Addrs: addrs("10.9.0.1/24").Addrs}
 	s.device("rxe0", "", "", "node_desc: rxe", "node_guid: 1022:1fff:fe08:6d0a", "parent: vec0", "fw_ver: ",
 		"ports/1/state: 4: ACTIVE", "ports/1/phys_state: 5: LinkUp", "ports/1/rate: 2.5 Gb/sec (1X SDR)", "ports/1/link_layer: Ethernet",
 		"ports/1/lid: 0x0", "ports/1/counters/port_xmit_data: 12", "ports/1/hw_counters/lifespan: 10", "ports/1/hw_counters/sent_pkts: 34")
@@ -199,9 +200,30 @@ func TestDiscoverNothing(t *testing.T) {
 		t.Errorf("%+v", top)
 	}
 	failed := errors.New("netlink")
-	top, err := Discover(DiscoverConfig{Sysfs: s.root, Links: func() (map[string]LinkInfo, error) { return nil, failed }})
+	top, err := Discover(DiscoverConfig{Sysfs: s.root, Links: func() (map[string]Netdev, error) { return nil, failed }})
 	if !errors.Is(err, failed) || len(top.Netdevs) != 1 {
 		t.Errorf("%+v, %v", top, err)
+	}
+}
+
+// TestDiscoverElsewhere is a program in a network namespace that is not its sysfs's: interfaces of the same name are others.
+func TestDiscoverElsewhere(t *testing.T) {
+	s := newSysfs(t)
+	s.netdev("eth0", 2, "0000:00:03.0", "speed: 1000")
+	s.netdev("eth1", 3, "0000:00:04.0", "speed: 1000")
+	s.netdev("eth2", 4, "0000:00:05.0", "speed: 1000")
+	mac := func(b byte) net.HardwareAddr { return net.HardwareAddr{2, 0, 0, 0, 0, b} }
+	s.links["eth0"] = Netdev{Name: "eth0", Index: 2, HardwareAddr: mac(99), MTU: 1400, Kind: KindVeth, Addrs: addrs("10.0.0.2/24").Addrs, Up: true, Carrier: true, OperState: "up"}
+	s.links["eth1"] = Netdev{Name: "eth1", Index: 3, HardwareAddr: mac(3), Kind: KindVirtual}
+	top := s.discover()
+	if len(top.Netdevs) != 2 {
+		t.Fatalf("%+v", top.Netdevs)
+	}
+	if n := top.Netdev("eth0"); n.Kind != KindVeth || n.MTU != 1400 || n.Speed != 0 || len(n.Addrs) != 1 || !n.Running() {
+		t.Errorf("%+v", n)
+	}
+	if n := top.Netdev("eth1"); n.Kind != KindPhysical || n.Speed != 1e9 || n.MTU != 1500 {
+		t.Errorf("%+v", n)
 	}
 }
 

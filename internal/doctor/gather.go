@@ -22,7 +22,7 @@ type Source struct {
 	Err    error          // of reading it
 	Root   string         // of the tree that has /proc, /sys, /dev, /lib and /run; empty: /
 	// Links is as in [rdma.DiscoverConfig].
-	Links func() (map[string]rdma.LinkInfo, error)
+	Links func() (map[string]rdma.Netdev, error)
 	// VerbsBuilt is nil if there is a provider for RDMA devices, VerbsUsable whether it can be made.
 	VerbsBuilt  error
 	VerbsUsable func() error

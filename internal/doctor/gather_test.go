@@ -67,8 +67,8 @@ func TestGather(t *testing.T) {
 		"sys/class/infiniband_verbs/uverbs0/ibdev: rxe0", "dev/infiniband/rdma_cm: ",
 	)
 	f := Gather(Source{Config: cfg, Root: root, VerbsUsable: func() error { return errors.New("no library") },
-		Links: func() (map[string]rdma.LinkInfo, error) {
-			return map[string]rdma.LinkInfo{"eth0": {Addrs: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")}}}, nil
+		Links: func() (map[string]rdma.Netdev, error) {
+			return map[string]rdma.Netdev{"eth0": {Addrs: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")}}}, nil
 		}})
 	var got []string
 	for _, l := range f.Listeners {
@@ -101,7 +101,7 @@ func TestGather(t *testing.T) {
 // TestGatherNothing: a machine that says nothing.
 func TestGatherNothing(t *testing.T) {
 	bad := &config.Error{Problems: []config.Problem{{Text: "bad"}}}
-	f := Gather(Source{Root: tree(t), Err: bad, Links: func() (map[string]rdma.LinkInfo, error) { return nil, nil }})
+	f := Gather(Source{Root: tree(t), Err: bad, Links: func() (map[string]rdma.Netdev, error) { return nil, nil }})
 	if len(f.Problems) != 1 || f.Config != nil || f.LowPort != 1024 || f.Modules.missing("siw") || f.Modules.Available != nil {
 		t.Errorf("%+v", f)
 	}

@@ -37,8 +37,13 @@ func (e *examiner) local(n *rdma.Netdev, ports []rdma.PortRef) map[string][]stri
 		}
 		bad("", f)
 	case len(usable) == 0:
-		bad("", Finding{Severity: Info, Code: "no-address", What: n.Name + " has no address", Why: addressWhy(n),
-			Do: []Step{{OnServer, "ip addr add ADDRESS/24 dev " + n.Name, "if clients are to use it"}}})
+		f := Finding{Severity: Info, Code: "no-address", What: n.Name + " has no address"}
+		if len(n.Upper) > 0 {
+			f.Why = "it is part of " + strings.Join(n.Upper, ", ")
+		} else {
+			f.Do = []Step{{OnServer, "ip addr add ADDRESS/24 dev " + n.Name, "if clients are to use it"}}
+		}
+		bad("", f)
 	case len(served) == 0:
 		f := Finding{Severity: Info, Code: "not-listened", What: n.Name + " is not listened on", Why: fmt.Sprintf("listen is %v", e.Config.Listen)}
 		if n.Kind != rdma.KindLoopback {
@@ -54,13 +59,6 @@ func (e *examiner) local(n *rdma.Netdev, ports []rdma.PortRef) map[string][]stri
 		e.noPort(n, served, bad)
 	}
 	return out
-}
-
-func addressWhy(n *rdma.Netdev) string {
-	if len(n.Upper) > 0 {
-		return "it is part of " + strings.Join(n.Upper, ", ")
-	}
-	return ""
 }
 
 // port judges a port of an interface.
