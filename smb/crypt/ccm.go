@@ -15,16 +15,15 @@ type ccm struct {
 	tag   int // bytes: 4 to 16, even
 }
 
-// mac computes the tag, not yet encrypted, of the plaintext and the associated
-// data, of less than 65280 bytes.
-func (c *ccm) mac(x *[aes.BlockSize]byte, nonce, plain, ad []byte) {
+// mac begins the MAC of a message of so many bytes with the associated data, of less than 65280 bytes.
+func (c *ccm) mac(x *[aes.BlockSize]byte, nonce []byte, size int, ad []byte) {
 	*x = [aes.BlockSize]byte{}
 	x[0] = byte((c.tag-2)/2<<3 | (14 - c.nonce))
 	if len(ad) > 0 {
 		x[0] |= 0x40
 	}
 	copy(x[1:], nonce)
-	n := uint64(len(plain))
+	n := uint64(size)
 	for i := 15; i > c.nonce; i-- {
 		x[i] = byte(n)
 		n >>= 8
@@ -37,9 +36,9 @@ func (c *ccm) mac(x *[aes.BlockSize]byte, nonce, plain, ad []byte) {
 		c.block.Encrypt(x[:], x[:])
 		c.chain(x, ad[k:])
 	}
-	c.chain(x, plain)
 }
 
+// chain adds b, filled up with zeros to whole blocks, to the MAC.
 func (c *ccm) chain(x *[aes.BlockSize]byte, b []byte) {
 	for len(b) > 0 {
 		k := subtle.XORBytes(x[:], x[:], b)
@@ -48,58 +47,76 @@ func (c *ccm) chain(x *[aes.BlockSize]byte, b []byte) {
 	}
 }
 
-// longMessage is from where on, in bytes, messages are worth the allocation of the
-// library's counter mode, which takes several blocks at a time.
-const longMessage = 16 << 10
+// ccmBatch is how many blocks of key stream are made at once.
+const ccmBatch = 64
 
-// ctr encrypts or decrypts b in place, and the tag in x with the first counter.
-func (c *ccm) ctr(x *[aes.BlockSize]byte, s *ccmScratch, nonce, b []byte) {
+type ccmScratch struct {
+	x, a   [aes.BlockSize]byte // the MAC so far; the counter block
+	stream [ccmBatch * aes.BlockSize]byte
+}
+
+// start makes the counter block of a message, and encrypts or decrypts its tag, in s.x or elsewhere, with the first one.
+func (c *ccm) start(s *ccmScratch, nonce []byte, tag *[aes.BlockSize]byte) {
 	s.a = [aes.BlockSize]byte{}
 	s.a[0] = byte(14 - c.nonce)
 	copy(s.a[1:], nonce)
-	c.block.Encrypt(s.s[0][:], s.a[:])
-	subtle.XORBytes(x[:], x[:], s.s[0][:])
-	if len(b) >= longMessage {
-		s.a[15] = 1
-		cipher.NewCTR(c.block, s.a[:]).XORKeyStream(b, b)
-		return
-	}
-	// Several counters at once keep the processor's AES unit busy. The counter
-	// field is at least 4 bytes here, and never wraps.
-	for i := uint32(1); len(b) > 0; {
-		k := 0
-		for ; k < len(s.s) && k*aes.BlockSize < len(b); k++ {
-			binary.BigEndian.PutUint32(s.a[12:], i)
-			i++
-			c.block.Encrypt(s.s[k][:], s.a[:])
-		}
-		for j := range k {
-			n := subtle.XORBytes(b, b, s.s[j][:])
-			b = b[n:]
-		}
-	}
+	first := (*[aes.BlockSize]byte)(s.stream[:])
+	c.block.Encrypt(first[:], s.a[:])
+	subtle.XORBytes(tag[:], tag[:], first[:])
 }
 
-type ccmScratch struct {
-	x, a [aes.BlockSize]byte
-	s    [8][aes.BlockSize]byte
+// blocks is how many blocks n bytes take, as far as they go into one batch.
+func blocks(n int) int { return min((n+aes.BlockSize-1)/aes.BlockSize, ccmBatch) }
+
+// batch makes n blocks of key stream from the counter on, and chains plain, whole blocks but for the last of a message, into
+// the MAC on the way. Each link of that chain waits for the one before: the processor makes the key stream meanwhile. (The library's
+// counter mode is faster by itself, but takes memory for each message, and both together take no less time.) The counter field is
+// at least 4 bytes here, and never wraps.
+func (c *ccm) batch(s *ccmScratch, counter uint32, n int, plain []byte) {
+	for i := range n {
+		k := s.stream[i*aes.BlockSize:][:aes.BlockSize]
+		copy(k, s.a[:12])
+		binary.BigEndian.PutUint32(k[12:], counter+uint32(i))
+		if len(plain) >= aes.BlockSize {
+			subtle.XORBytes(s.x[:], s.x[:], plain[:aes.BlockSize])
+			c.block.Encrypt(s.x[:], s.x[:])
+			plain = plain[aes.BlockSize:]
+		}
+		c.block.Encrypt(k, k)
+	}
+	c.chain(&s.x, plain)
 }
 
 // seal encrypts b in place and returns the tag, which lies in s.
 func (c *ccm) seal(s *ccmScratch, nonce, b, ad []byte) []byte {
-	c.mac(&s.x, nonce, b, ad)
-	c.ctr(&s.x, s, nonce, b)
+	c.mac(&s.x, nonce, len(b), ad)
+	var tag [aes.BlockSize]byte
+	c.start(s, nonce, &tag)
+	for counter := uint32(1); len(b) > 0; counter += ccmBatch {
+		n := blocks(len(b))
+		k := min(len(b), n*aes.BlockSize)
+		c.batch(s, counter, n, b[:k])
+		subtle.XORBytes(b, b[:k], s.stream[:])
+		b = b[k:]
+	}
+	subtle.XORBytes(s.x[:], s.x[:], tag[:])
 	return s.x[:c.tag]
 }
 
 // open decrypts b in place. When the tag is wrong b holds nothing of use.
 func (c *ccm) open(s *ccmScratch, nonce, b, ad, tag []byte) bool {
-	s.x = [aes.BlockSize]byte{}
-	copy(s.x[:], tag)
-	c.ctr(&s.x, s, nonce, b)
-	got := s.x
-	c.mac(&s.x, nonce, b, ad)
-	if subtle.ConstantTimeCompare(s.x[:c.tag], got[:c.tag]) != 1 {
+	var want [aes.BlockSize]byte
+	copy(want[:], tag)
+	c.start(s, nonce, &want)
+	c.mac(&s.x, nonce, len(b), ad)
+	c.batch(s, 1, blocks(len(b)), nil)
+	for rest, counter := b, uint32(1+ccmBatch); len(rest) > 0; counter += ccmBatch {
+		n := subtle.XORBytes(rest, rest, s.stream[:])
+		plain := rest[:n]
+		rest = rest[n:]
+		c.batch(s, counter, blocks(len(rest)), plain)
+	}
+	if subtle.ConstantTimeCompare(s.x[:c.tag], want[:c.tag]) != 1 {
 		clear(b)
 		return false
 	}

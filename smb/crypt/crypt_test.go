@@ -3,6 +3,7 @@ package crypt
 import (
 	"bytes"
 	"crypto/aes"
+	"crypto/subtle"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -186,7 +187,7 @@ func TestSeal(t *testing.T) {
 		if len(nonces) != 7 {
 			t.Errorf("%v: a nonce was used twice", c)
 		}
-		b := message(4096)
+		b := message(64 << 10)
 		if a := testing.AllocsPerRun(100, func() {
 			_ = s.Seal(b, 1)
 			_, _ = s.Open(b)
@@ -204,31 +205,57 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// TestLongCCM encrypts a long message as its parts are encrypted, block after block.
-func TestLongCCM(t *testing.T) {
+// TestCCMBatches encrypts messages of lengths about those of the batches as RFC 3610 says it, block after block.
+func TestCCMBatches(t *testing.T) {
 	block, err := aes.NewCipher([]byte("0123456789abcdef"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := ccm{block: block, nonce: ccmNonceLen, tag: TagLen}
-	var s ccmScratch
-	var x, y [aes.BlockSize]byte
-	for _, n := range []int{longMessage, longMessage + 7, 1 << 20} {
-		long := make([]byte, n)
-		c.ctr(&x, &s, []byte("some nonce."), long)
-		short := make([]byte, longMessage-1)
-		c.ctr(&y, &s, []byte("some nonce."), short)
-		if x != y || !bytes.Equal(long[:len(short)], short) {
-			t.Errorf("%d bytes are encrypted otherwise than %d", n, len(short))
+	nonce, ad := []byte("some nonce."), message(0)[:32]
+	for _, n := range []int{0, 1, 15, 16, 17, 1008, 1023, 1024, 1025, 1040, 2047, 2048, 2049, 5000, 64<<10 + 7} {
+		plain := message(n)[TransformLen:][:n]
+		want := make([]byte, n)
+		x := [aes.BlockSize]byte{0x40 | 7<<3 | 3}
+		copy(x[1:], nonce)
+		binary.BigEndian.PutUint32(x[12:], uint32(n))
+		block.Encrypt(x[:], x[:])
+		chain := func(b []byte) {
+			for ; len(b) > 0; b = b[min(aes.BlockSize, len(b)):] {
+				subtle.XORBytes(x[:], x[:], b)
+				block.Encrypt(x[:], x[:])
+			}
 		}
-		a := [aes.BlockSize]byte{14 - ccmNonceLen}
-		copy(a[1:], "some nonce.")
-		binary.BigEndian.PutUint32(a[12:], uint32((n-1)/aes.BlockSize+1))
-		block.Encrypt(a[:], a[:])
-		if last := long[(n-1)/aes.BlockSize*aes.BlockSize:]; !bytes.HasPrefix(a[:], last) {
-			t.Errorf("%d bytes end with %x, want %x", n, last, a)
+		chain(append([]byte{0, 32}, ad...))
+		chain(plain)
+		for i := 0; i <= (n+15)/16; i++ {
+			k := [aes.BlockSize]byte{3}
+			copy(k[1:], nonce)
+			binary.BigEndian.PutUint32(k[12:], uint32(i))
+			block.Encrypt(k[:], k[:])
+			if i == 0 {
+				subtle.XORBytes(x[:], x[:], k[:])
+				continue
+			}
+			at := (i - 1) * 16
+			subtle.XORBytes(want[at:], plain[at:], k[:])
 		}
-		x, y = [aes.BlockSize]byte{}, [aes.BlockSize]byte{}
+		var s ccmScratch
+		got := bytes.Clone(plain)
+		tag := bytes.Clone(c.seal(&s, nonce, got, ad))
+		if !bytes.Equal(got, want) || !bytes.Equal(tag, x[:]) {
+			t.Errorf("%d bytes are encrypted wrongly", n)
+		}
+		if !c.open(&s, nonce, got, ad, tag) || !bytes.Equal(got, plain) {
+			t.Errorf("%d bytes are decrypted wrongly", n)
+		}
+		if n > 0 {
+			got = bytes.Clone(want)
+			got[n-1] ^= 1
+			if c.open(&s, nonce, got, ad, tag) || !bytes.Equal(got, make([]byte, n)) {
+				t.Errorf("%d bytes that are not right are taken, or left there", n)
+			}
+		}
 	}
 }
 
