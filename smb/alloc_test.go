@@ -1,6 +1,7 @@
 package smb
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 
@@ -50,13 +51,26 @@ func TestAllocations(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	const size = 64 << 10
-	for _, mode := range []string{"plain", "signed", "encrypted", "rdma"} {
+	type way struct {
+		mode   string
+		sign   crypt.Algorithm
+		cipher crypt.Cipher
+	}
+	ways := []way{{"plain", crypt.AESCMAC, crypt.GCM128}, {"rdma", crypt.AESCMAC, crypt.GCM128}}
+	for _, a := range []crypt.Algorithm{crypt.HMACSHA256, crypt.AESCMAC, crypt.AESGMAC} {
+		ways = append(ways, way{"signed", a, crypt.GCM128})
+	}
+	for _, c := range []crypt.Cipher{crypt.CCM128, crypt.GCM128, crypt.CCM256, crypt.GCM256} {
+		ways = append(ways, way{"encrypted", crypt.AESGMAC, c})
+	}
+	for _, x := range ways {
+		mode := x.mode
 		for _, cmd := range []wire.Command{wire.CmdRead, wire.CmdWrite} {
-			t.Run(mode+" "+cmd.String(), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s %v %v %v", mode, x.sign, x.cipher, cmd), func(t *testing.T) {
 				e := newEnv(t, nil)
 				// A client of smbtest makes session, tree and file; the bare connection takes its session over.
 				c := e.client()
-				c.Ciphers = []crypt.Cipher{crypt.GCM128}
+				c.Ciphers, c.SignAlgs = []crypt.Cipher{x.cipher}, []crypt.Algorithm{x.sign}
 				c.Connect(wire.Dialect311)
 				c.MustLogin("ann", "secret")
 				c.Tree(`\\s\data`, wire.StatusSuccess)
