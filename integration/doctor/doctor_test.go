@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,6 +27,9 @@ var examine string
 //go:embed connect.sh
 var connect string
 
+//go:embed ours.sh
+var ours string
+
 func TestMain(m *testing.M) {
 	status := m.Run()
 	if dir, err := programs.Dir(); err == nil && dir != "" {
@@ -45,14 +49,24 @@ var mark = regexp.MustCompile(`(?ms)^=== (\S+)$\n(.*?)^=== status (\d+)$`)
 // run boots a guest, runs a script and returns what the doctor answered, by name.
 func run(t *testing.T, script string, args ...string) map[string]answer {
 	t.Helper()
-	host := guest.ForTest(t)
+	return runOn(t, guest.ForTest(t), script, args...)
+}
+
+// program is the program.
+func program(t *testing.T) string {
+	t.Helper()
 	dir, err := programs.Dir()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return filepath.Join(dir, "fileserver")
+}
+
+func runOn(t *testing.T, host *guest.Host, script string, args ...string) map[string]answer {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	r := host.BootForTest(t, guest.Config{Script: script, Args: append([]string{filepath.Join(dir, "fileserver")}, args...)}).Check(ctx, t)
+	r := host.BootForTest(t, guest.Config{Script: script, Args: append([]string{program(t)}, args...)}).Check(ctx, t)
 	out := map[string]answer{}
 	for _, m := range mark.FindAllStringSubmatch(strings.ReplaceAll(r.Output, "\r", ""), -1) {
 		var a answer
@@ -151,5 +165,42 @@ func TestConnect(t *testing.T) {
 				t.Errorf("%s, want %s\n%s", s, want, a.text)
 			}
 		})
+	}
+}
+
+// TestOurs: our server, which is in a network namespace that is not its sysfs's, and says that its address has RDMA.
+func TestOurs(t *testing.T) {
+	host := guest.ForTest(t)
+	const port = "1445" // an ordinary user may take this one
+	state, file := t.TempDir(), filepath.Join(t.TempDir(), "fileserver.yaml")
+	if err := os.WriteFile(file, []byte("smb: {port: "+port+"}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	add := exec.Command(program(t), "user", "add", "--state-dir", state, "--uid", "0", "--gid", "0", "ann")
+	add.Stdin = strings.NewReader("secret\n")
+	if out, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	server, err := host.Start(nil, program(t), "serve", "--config", file, "--share", "data="+t.TempDir(), "--state-dir", state, "--listen", host.Listen(), "--allow", host.Clients())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := host.WaitTCP(ctx, server, port); err != nil {
+		t.Fatal(err)
+	}
+	a := runOn(t, host, ours, host.Addr(), file)["ours"]
+	r := parse[doctor.Connection](t, a)
+	for _, at := range r.Attempts {
+		if at.OK != (at.Transport != "verbs") {
+			t.Errorf("%+v", at)
+		}
+		if at.SMB != nil && (len(at.SMB.Interfaces) != 1 || at.SMB.Interfaces[0].Address != host.Listen() || !at.SMB.Interfaces[0].RDMA) {
+			t.Errorf("%s: interfaces %+v", at.Transport, at.SMB.Interfaces)
+		}
+	}
+	if len(r.Attempts) != 6 || a.status != 0 {
+		t.Errorf("status %d\n%s", a.status, a.text)
 	}
 }

@@ -73,7 +73,7 @@ func (e *examiner) mountNFS(addr netip.Addr, share string) []Step {
 func mountSMB(addr netip.Addr, share string) []Step {
 	return []Step{
 		{OnClient, "modprobe cifs", "SMB Direct needs a kernel with CONFIG_CIFS_SMB_DIRECT"},
-		{OnClient, fmt.Sprintf("mount -t cifs -o rdma,vers=3.1.1,username=NAME //%s/%s /mnt", addr, share), "SMB; RDMA in /proc/fs/cifs/DebugData tells that it worked"},
+		{OnClient, fmt.Sprintf("mount -t cifs -o rdma,vers=3.1.1,username=NAME //%s/%s /mnt", addr, share), "SMB; grep SMBDirect /proc/fs/cifs/DebugData tells that it worked"},
 	}
 }
 

@@ -119,6 +119,8 @@ func TestExamine(t *testing.T) {
 			eth0: "nfs: iwarp[20049] -device-not-used; smb: iwarp[5445] -device-not-used", codes: "info:device-not-used"},
 		{name: "siw instead", yaml: "iwarp: {enabled: false}", change: func(f *Facts) { f.device("siw0", "siw", rdma.TransportIWARP, "eth0") },
 			eth0: "nfs: iwarp siw0/1[20049] -iwarp-off; smb: iwarp siw0/1[5445] -iwarp-off", codes: "info:iwarp-off"},
+		{name: "siw on loopback", yaml: "iwarp: {enabled: false}", change: func(f *Facts) { f.device("siw0", "siw", rdma.TransportIWARP, "lo") },
+			eth0: "nfs: -iwarp-off -no-device; smb: -iwarp-off -no-device", codes: "info:device-not-used info:iwarp-off warning:no-rdma warning:no-rdma"},
 		{name: "devices off", yaml: "rdma: {devices: off}", change: func(f *Facts) { f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0") },
 			eth0: "nfs: iwarp[20049] -device-not-used; smb: iwarp[5445] -device-not-used", codes: "warning:device-not-used"},
 		{name: "another device", yaml: "rdma: {devices: [mlx5_1]}", change: func(f *Facts) { f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0") },

@@ -64,6 +64,10 @@ func (e *examiner) local(n *rdma.Netdev, ports []rdma.PortRef) map[string][]stri
 // port judges a port of an interface.
 func (e *examiner) port(n *rdma.Netdev, p rdma.PortRef, served []netip.Addr, bad func(string, Finding)) {
 	name := p.String()
+	if n.Kind == rdma.KindLoopback {
+		bad(name, Finding{Severity: Info, Code: "device-not-used", What: fmt.Sprintf("the RDMA device %s is not used: it is on the loopback interface", p.Device.Name)})
+		return
+	}
 	if ok, why := e.used(p.Device); !ok {
 		f := Finding{Severity: Info, Code: "device-not-used", What: fmt.Sprintf("the RDMA device %s is not used: %s", p.Device.Name, why)}
 		if p.Device.Driver != "siw" {
