@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"time"
 
 	"fileserver/internal/slab"
 	"fileserver/smb/crypt"
@@ -74,19 +75,16 @@ func (q *Call) do(ctx context.Context, cmd wire.Command, charge int, data transp
 	id, err := q.send(ctx, cmd, data)
 	if err != nil {
 		c.leave(id, q)
-		return err
+		return c.reason(ctx, err)
 	}
 	select {
 	case <-q.done:
 	case <-ctx.Done():
 		c.tc.Disconnect(context.Cause(ctx), false)
 		<-q.done
-		if q.err != nil {
-			q.err = context.Cause(ctx)
-		}
 	}
 	if q.err != nil {
-		return q.err
+		return c.reason(ctx, q.err)
 	}
 	if r := &q.resp; r.Command != cmd {
 		return broken("%v is answered by %v", cmd, r.Command)
@@ -98,6 +96,24 @@ func (q *Call) do(ctx context.Context, cmd wire.Command, charge int, data transp
 		return &StatusError{cmd, q.resp.Status}
 	}
 	return nil
+}
+
+// reasonTime is how long a transport may take to say why it takes no more messages.
+const reasonTime = time.Second
+
+// reason is why a request has failed: what ended the connection, rather than that it has ended.
+func (c *Client) reason(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case <-c.done:
+	case <-time.After(reasonTime):
+	}
+	if why := c.Err(); why != nil {
+		return why
+	}
+	return err
 }
 
 // send completes the header and sends the request.

@@ -86,6 +86,9 @@ func (c *Client) Do(ctx context.Context, call Call) (stat rpc.AcceptStat, result
 	if err := c.send(xid, &call); err != nil {
 		c.nc.Close()
 		c.forget(xid, p)
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return 0, nil, err
 	}
 	select {
@@ -97,6 +100,9 @@ func (c *Client) Do(ctx context.Context, call Call) (stat rpc.AcceptStat, result
 	body, err := p.body, p.err
 	c.free(p)
 	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return 0, nil, err
 	}
 	return parse(body)
