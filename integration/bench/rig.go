@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"fileserver/integration/cputime"
 	"fileserver/integration/debian"
 	"fileserver/internal/slab"
 	"fileserver/rdma"
@@ -228,10 +229,7 @@ func (r *rig) profile(ctx context.Context, file string) (stop func()) {
 }
 
 // cpu is the processor time the server has used.
-func (r *rig) cpu() (time.Duration, error) {
-	s, err := procStat(fmt.Sprintf("/proc/%d/stat", r.cmd.Process.Pid))
-	return s.own, err
-}
+func (r *rig) cpu() (time.Duration, error) { return cputime.Process(r.cmd.Process.Pid) }
 
 // withSamba starts Samba on the same share.
 func (r *rig) withSamba(ctx context.Context) error {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"fileserver/integration/cputime"
 )
 
 // samba is a newer Samba's smbd on the same directory, to compare with.
@@ -109,7 +111,7 @@ func (s *samba) command(ctx context.Context, name string, args ...string) *exec.
 }
 
 // cpu is the processor time that smbd and its children have used.
-func (s *samba) cpu() (time.Duration, error) { return groupCPU(s.cmd.Process.Pid) }
+func (s *samba) cpu() (time.Duration, error) { return cputime.Group(s.cmd.Process.Pid) }
 
 func (s *samba) close() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)

@@ -90,9 +90,11 @@ measure() {
   if [ -n "$PROFILE" ] && [ -n "$ours" ]; then
     "$GUEST/busybox" wget -q -O "/out/$1-$name.pprof" "http://127.0.0.1:9464/debug/pprof/profile?seconds=$RUNTIME" &
   fi
+  mark begin "$1-$name"
   fio --name=bench --filename=$M/file --size=64m --rw="$rw" --bs="$bs" --iodepth="$depth" --direct=1 --ioengine=io_uring --fallocate=none \
     --time_based --runtime="$RUNTIME" --norandommap --eta=never --output-format=json --output="/out/$1-$name.json" ||
     { cat "/out/$1-$name.json"; return 1; }
+  mark end
 }
 
 visit() {

@@ -163,7 +163,11 @@ func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error
 	visits := len(cfg.Args) - 2
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+time.Duration(visits*len(cells)*(b.seconds+3))*time.Second)
 	defer cancel()
+	used := map[string]time.Duration{} // by measurement
+	watched := make(chan struct{})
+	go func() { defer close(watched); watch(ctx, g, used) }()
 	r, err := g.Wait(ctx)
+	<-watched
 	if err == nil && r.Status != 0 {
 		err = fmt.Errorf("status %d", r.Status)
 	}
@@ -189,5 +193,25 @@ func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error
 			}
 		}
 	}
-	return rows(out, proto, fabric, b.rounds, servers)
+	return rows(out, proto, fabric, b.rounds, servers, used)
+}
+
+// watch notes how much of the machine's processor time a guest takes for each measurement, until its script ends.
+func watch(ctx context.Context, g *guest.Guest, used map[string]time.Duration) {
+	for {
+		name, err := g.Mark(ctx, "begin")
+		if err != nil {
+			return
+		}
+		before, err := g.CPU()
+		if err != nil {
+			return
+		}
+		if _, err := g.Mark(ctx, "end"); err != nil {
+			return
+		}
+		if after, err := g.CPU(); err == nil {
+			used[name] = after - before
+		}
+	}
 }

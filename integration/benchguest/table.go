@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // cell is one measurement.
@@ -47,13 +48,14 @@ func cellList() string {
 type result struct {
 	BytesPerSecond float64 `json:"bw_bytes"`
 	PerSecond      float64 `json:"iops"`
+	Operations     float64 `json:"total_ios"`
 }
 
-// figure reads fio's report of a cell.
-func figure(file string, c cell) (float64, error) {
+// figure reads fio's report of a cell: its rate, and how many operations there were.
+func figure(file string, c cell) (rate, operations float64, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	var report struct {
 		Jobs []struct {
@@ -62,22 +64,22 @@ func figure(file string, c cell) (float64, error) {
 		}
 	}
 	if err := json.Unmarshal(text, &report); err != nil {
-		return 0, fmt.Errorf("%s: %w", filepath.Base(file), err)
+		return 0, 0, fmt.Errorf("%s: %w", filepath.Base(file), err)
 	}
 	if len(report.Jobs) != 1 || report.Jobs[0].Error != 0 {
-		return 0, fmt.Errorf("%s: fio failed:\n%s", filepath.Base(file), text)
+		return 0, 0, fmt.Errorf("%s: fio failed:\n%s", filepath.Base(file), text)
 	}
 	r := report.Jobs[0].Read
 	if strings.HasSuffix(c.rw, "write") {
 		r = report.Jobs[0].Write
 	}
 	if r.PerSecond == 0 {
-		return 0, fmt.Errorf("%s: nothing was done", filepath.Base(file))
+		return 0, 0, fmt.Errorf("%s: nothing was done", filepath.Base(file))
 	}
 	if c.unit == "MB/s" {
-		return r.BytesPerSecond / 1e6, nil
+		return r.BytesPerSecond / 1e6, r.Operations, nil
 	}
-	return r.PerSecond, nil
+	return r.PerSecond, r.Operations, nil
 }
 
 // row is a line of the table: one of our servers beside the kernel's.
@@ -86,30 +88,34 @@ type row struct {
 	cell               cell
 	theirs, ours       float64 // medians
 	least, ratio, most float64
+	theirCPU, ourCPU   float64 // of the machine for the whole guest: server, client, network; microseconds per operation
 }
 
-// rows makes lines of what fio has left in dir; the first server is the kernel's.
-func rows(dir, proto, fabric string, rounds int, servers []server) (rows []row, err error) {
+// rows makes lines of what fio has left in dir; the first server is the kernel's. used is the processor time of each measurement.
+func rows(dir, proto, fabric string, rounds int, servers []server, used map[string]time.Duration) (rows []row, err error) {
 	for _, s := range servers[1:] {
 		for _, c := range cells {
-			var f [2][]float64
+			var rate, cpu [2][]float64
 			for round := range rounds {
 				for i, name := range []string{servers[0].name, s.name} {
-					v, err := figure(filepath.Join(dir, fmt.Sprintf("%d-%s-%s-%s-%s.json", round, proto, fabric, name, c.name)), c)
+					id := fmt.Sprintf("%d-%s-%s-%s-%s", round, proto, fabric, name, c.name)
+					v, n, err := figure(filepath.Join(dir, id+".json"), c)
 					if err != nil {
 						return nil, err
 					}
-					f[i] = append(f[i], v)
+					rate[i] = append(rate[i], v)
+					cpu[i] = append(cpu[i], float64(used[id].Microseconds())/n)
 				}
 			}
 			var ratios []float64
 			for i := range rounds {
-				ratios = append(ratios, f[1][i]/f[0][i])
+				ratios = append(ratios, rate[1][i]/rate[0][i])
 			}
 			rows = append(rows, row{
 				where: strings.ToUpper(proto) + " over " + fabric + ": " + s.what + " beside " + servers[0].what, cell: c,
-				theirs: median(f[0]), ours: median(f[1]),
+				theirs: median(rate[0]), ours: median(rate[1]),
 				least: slices.Min(ratios), ratio: median(ratios), most: slices.Max(ratios),
+				theirCPU: median(cpu[0]), ourCPU: median(cpu[1]),
 			})
 		}
 	}
@@ -135,14 +141,14 @@ func print(rows []row) {
 				fmt.Fprintf(w, "\t\t\t\t\t\t\t\t\n")
 			}
 			where = r.where
-			fmt.Fprintf(w, "%s\tkernel\tours\tunit\tratio\tleast\tmost\taim\t\t\n", name(where))
+			fmt.Fprintf(w, "%s\tkernel\tours\tunit\tratio\tleast\tmost\taim\t\tguest's CPU: kernel\tours\tunit\tratio\t\n", name(where))
 		}
 		verdict := "missed"
 		if r.ratio >= r.cell.aim {
 			verdict = "met"
 		}
-		fmt.Fprintf(w, "%s\t%.0f\t%.0f\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%s\t\n",
-			name("  "+r.cell.what), r.theirs, r.ours, r.cell.unit, r.ratio, r.least, r.most, r.cell.aim, verdict)
+		fmt.Fprintf(w, "%s\t%.0f\t%.0f\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%s\t%.0f\t%.0f\tus/op\t%.2f\t\n",
+			name("  "+r.cell.what), r.theirs, r.ours, r.cell.unit, r.ratio, r.least, r.most, r.cell.aim, verdict, r.theirCPU, r.ourCPU, r.theirCPU/r.ourCPU)
 	}
 	w.Flush()
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"fileserver/integration/cputime"
 )
 
 // Config says what a guest is and what it runs.
@@ -107,6 +109,9 @@ func (g *Guest) Mark(ctx context.Context, name string) (string, error) {
 
 // Signal lets the script go on from `await name`.
 func (g *Guest) Signal(name string) error { return g.control.signal(name) }
+
+// CPU is the processor time of the machine that the guest has used so far, its kernel and its processes.
+func (g *Guest) CPU() (time.Duration, error) { return cputime.Group(g.cmd.Process.Pid) }
 
 // Wait waits until the guest has powered off. When ctx ends first it kills the guest, and the error, which then wraps ErrTimeout,
 // tells what the guest's processes were waiting for. A guest that ends without a status of its script is an error too; a status
