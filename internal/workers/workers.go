@@ -10,7 +10,7 @@ import (
 // Task is a piece of work.
 type Task interface{ Run() }
 
-// idleTime is how long a goroutine without work lives.
+// idleTime is how long goroutines are kept without work: at least that, at most twice.
 const idleTime = 10 * time.Second
 
 // Pool runs tasks. The most recently idle goroutine gets the next task. Without
@@ -18,6 +18,9 @@ const idleTime = 10 * time.Second
 type Pool struct {
 	mu     sync.Mutex
 	idle   []*worker // LIFO
+	unused int       // of idle, how many had nothing to do since trim looked
+	timer  *time.Timer
+	armed  bool // trim will be called
 	closed bool
 	wg     sync.WaitGroup
 }
@@ -37,6 +40,7 @@ func (p *Pool) Submit(t Task) {
 		w := p.idle[n-1]
 		p.idle[n-1] = nil
 		p.idle = p.idle[:n-1]
+		p.unused = min(p.unused, n-1)
 		p.mu.Unlock()
 		w.tasks <- t
 		return
@@ -49,9 +53,7 @@ func (p *Pool) Submit(t Task) {
 
 func (p *Pool) run(w *worker, t Task) {
 	defer p.wg.Done()
-	timer := time.NewTimer(idleTime)
-	defer timer.Stop()
-	for {
+	for t != nil {
 		t.Run()
 		p.mu.Lock()
 		if p.closed {
@@ -59,39 +61,50 @@ func (p *Pool) run(w *worker, t Task) {
 			return
 		}
 		p.idle = append(p.idle, w)
+		if !p.armed {
+			p.arm()
+		}
 		p.mu.Unlock()
-		timer.Reset(idleTime)
-		select {
-		case t = <-w.tasks:
-		case <-timer.C:
-			if p.leave(w) {
-				return
-			}
-			t = <-w.tasks // taken off the list just now: the task is on its way
-		}
-		if t == nil {
-			return
-		}
+		t = <-w.tasks
 	}
 }
 
-// leave takes an idle worker off the list; false if somebody else did.
-func (p *Pool) leave(w *worker) bool {
+// arm has trim called after idleTime. One timer for all: to set one for every task costs as much as many a task. Called with mu held.
+func (p *Pool) arm() {
+	p.armed = true
+	if p.timer == nil {
+		p.timer = time.AfterFunc(idleTime, p.trim)
+	} else {
+		p.timer.Reset(idleTime)
+	}
+}
+
+// trim ends the goroutines that had nothing to do since it looked last.
+func (p *Pool) trim() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, x := range p.idle {
-		if x == w {
-			p.idle = append(p.idle[:i], p.idle[i+1:]...)
-			return true
-		}
+	p.armed = false
+	if p.closed {
+		return
 	}
-	return false
+	for _, w := range p.idle[:p.unused] { // idle the longest
+		w.tasks <- nil
+	}
+	n := copy(p.idle, p.idle[p.unused:])
+	clear(p.idle[n:])
+	p.idle = p.idle[:n]
+	if p.unused = n; n > 0 {
+		p.arm()
+	}
 }
 
 // Close ends the idle goroutines and waits for the tasks that run.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
 	for _, w := range p.idle {
 		w.tasks <- nil
 	}

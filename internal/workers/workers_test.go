@@ -42,7 +42,7 @@ func TestIdleGoroutinesEnd(t *testing.T) {
 		p.Submit(&task{&wg, &n})
 		p.Submit(&task{&wg, &n})
 		wg.Wait()
-		time.Sleep(2 * idleTime)
+		time.Sleep(2*idleTime + time.Second)
 		synctest.Wait()
 		if len(p.idle) != 0 {
 			t.Fatalf("%d goroutines are still idle", len(p.idle))

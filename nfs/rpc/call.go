@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"net/netip"
+	"time"
 
 	"fileserver/internal/slab"
 	"fileserver/nfs/xdr"
@@ -52,6 +53,8 @@ type Call struct {
 
 	// Args are the procedure's arguments.
 	Args xdr.Decoder
+	// Began is when the procedure's execution began: what programs need a clock for, they need not read it again.
+	Began time.Time
 
 	// Status is the status of the protocol above (nfsstat3, nfsstat4, mountstat3), for metrics; set by the procedure.
 	Status uint32

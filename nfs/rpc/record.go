@@ -41,7 +41,7 @@ type recordReader struct {
 
 	in       []byte
 	r, w     int
-	deadline bool // one is set
+	until    time.Time // the deadline that is set; zero: none
 	begun    time.Time
 	received int // bytes, since it was asked last
 	closing  atomic.Bool
@@ -187,18 +187,21 @@ func (rd *recordReader) read(p []byte, begun bool, have int) (int, error) {
 	// Where no deadline can be set the connection is gone, and Read says how.
 	switch {
 	case begun:
-		now := time.Now()
 		if rd.begun.IsZero() {
-			rd.begun = now
+			rd.begun = time.Now()
 		}
-		_ = rd.nc.SetReadDeadline(rd.begun.Add(rd.timeout + time.Duration(have)*time.Second/minRate))
-		rd.deadline = true
+		// With each part there is a little more time, which is not worth a call each.
+		until := rd.begun.Add(rd.timeout + time.Duration(have)*time.Second/minRate)
+		if more := until.Sub(rd.until); more < 0 || more > rd.timeout/16 { // less: the one between messages
+			rd.until = until
+			_ = rd.nc.SetReadDeadline(until)
+		}
 	case rd.idle > 0:
-		_ = rd.nc.SetReadDeadline(time.Now().Add(rd.idle))
-		rd.deadline = true
-	case rd.deadline:
-		_ = rd.nc.SetReadDeadline(time.Time{})
-		rd.deadline = false
+		rd.until = time.Now().Add(rd.idle)
+		_ = rd.nc.SetReadDeadline(rd.until)
+	case !rd.until.IsZero():
+		rd.until = time.Time{}
+		_ = rd.nc.SetReadDeadline(rd.until)
 	}
 	// Who ends the reading sets closing first and a deadline in the past then: one of the two is seen.
 	if rd.closing.Load() {

@@ -113,7 +113,7 @@ func (s *Server) noProgram(c *Call, r *Reply, lowest, highest uint32) {
 
 // execute runs the procedure and leaves the whole reply in r.
 func (s *Server) execute(ctx context.Context, proc *boundProcedure, c *Call, r *Reply) {
-	start := time.Now()
+	c.Began = time.Now()
 	empty := r.Mark()
 	r.Head = appendAccepted(r.Head, c.XID, Success)
 	stat := s.run(ctx, proc, c, r)
@@ -121,7 +121,7 @@ func (s *Server) execute(ctx context.Context, proc *boundProcedure, c *Call, r *
 		r.Rollback(empty)
 		r.Head = appendAccepted(r.Head, c.XID, stat)
 	}
-	proc.observer.Done(c, stat, time.Since(start))
+	proc.observer.Done(c, stat, time.Since(c.Began))
 }
 
 func (s *Server) run(ctx context.Context, proc *boundProcedure, c *Call, r *Reply) (stat AcceptStat) {

@@ -115,9 +115,8 @@ func (c *tcpConn) writeBufs() (total int, err error) {
 	w := &c.out
 	progress := 0
 	for {
-		now := time.Now()
-		if w.deadline.Sub(now) < c.srv.cfg.WriteTimeout/2 {
-			w.deadline, progress = now.Add(c.srv.cfg.WriteTimeout), 0
+		if time.Until(w.deadline) < c.srv.cfg.WriteTimeout/2 {
+			w.deadline, progress = time.Now().Add(c.srv.cfg.WriteTimeout), 0
 			if err := c.nc.SetWriteDeadline(w.deadline); err != nil {
 				return total, err
 			}

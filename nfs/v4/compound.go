@@ -29,6 +29,7 @@ type compound struct {
 	d    *xdr.Decoder
 	r    *rpc.Reply
 	now  time.Time
+	took time.Duration // since call.Began, when the clock was last read
 
 	minor uint32
 	index int // of the operation in execution
@@ -57,7 +58,7 @@ type compound struct {
 // compound is procedure COMPOUND.
 func (s *Server) compound(ctx context.Context, call *rpc.Call, r *rpc.Reply) rpc.AcceptStat {
 	c := s.pool.Get().(*compound)
-	*c = compound{srv: s, ctx: ctx, call: call, d: &call.Args, r: r, now: s.cfg.Now(), body: len(r.Head), nodes: c.nodes[:0]}
+	*c = compound{srv: s, ctx: ctx, call: call, d: &call.Args, r: r, now: s.now(call), body: len(r.Head), nodes: c.nodes[:0]}
 	defer c.end()
 	c.limit, c.over = 1<<30, proto.ErrRepTooBig
 	tag := c.d.Opaque(maxTag)
@@ -94,19 +95,36 @@ func (s *Server) compound(ctx context.Context, call *rpc.Call, r *rpc.Reply) rpc
 	xdr.PutUint32(r.Head, c.body, uint32(status))
 	xdr.PutUint32(r.Head, counter, uint32(c.index))
 	if c.cache {
-		c.turn.End(c.cacheable(), s.cfg.Now())
+		c.turn.End(c.cacheable(), c.ended())
 	}
 	return rpc.Success
 }
 
 // end gives back what the compound holds, after a panic too.
 func (c *compound) end() {
-	c.turn.End(nil, c.srv.cfg.Now())
+	c.turn.End(nil, c.ended())
 	for i, n := range c.nodes {
 		n.Release()
 		c.nodes[i] = nil
 	}
 	c.srv.pool.Put(c)
+}
+
+// now is the time of a call's execution. The clock is read as seldom as possible: to read it costs as
+// much as some operations, and where the kernel does not map it into processes, a system call.
+func (s *Server) now(call *rpc.Call) time.Time {
+	if s.ownClock || call.Began.IsZero() {
+		return s.cfg.Now()
+	}
+	return call.Began
+}
+
+// ended is the time at the end of the compound.
+func (c *compound) ended() time.Time {
+	if c.srv.ownClock {
+		return c.srv.cfg.Now()
+	}
+	return c.now.Add(c.took)
 }
 
 // cacheable is the reply from the COMPOUND on, with payloads in their places.
@@ -119,7 +137,7 @@ func (c *compound) cacheable() []byte {
 
 // step executes one operation.
 func (c *compound) step() proto.Status {
-	start := time.Now()
+	before := c.took
 	op := proto.Op(c.d.Uint32())
 	info := c.info(op)
 	if c.d.Err() != nil {
@@ -152,7 +170,10 @@ func (c *compound) step() proto.Status {
 	}
 	xdr.PutUint32(c.r.Head, at+4, uint32(status))
 	if o := c.srv.observer(op); o != nil {
-		o.Done(status, time.Since(start))
+		if info == nil || !info.has(brief) {
+			c.took = time.Since(c.call.Began)
+		}
+		o.Done(status, c.took-before)
 	}
 	return status
 }

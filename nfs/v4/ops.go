@@ -12,6 +12,7 @@ const (
 	needCurrent                   // the current filehandle
 	needSaved                     // the saved filehandle
 	mutates                       // is refused on read-only exports and in the pseudo file system
+	brief                         // its time is part of the next operation's, as it takes none to speak of
 )
 
 // opInfo is a row of the table of operations.
@@ -46,7 +47,7 @@ func init() {
 		proto.OpDelegPurge:    {"DELEGPURGE", 1, 0, nil, 0},
 		proto.OpDelegReturn:   {"DELEGRETURN", 1, needCurrent, nil, 0},
 		proto.OpGetAttr:       {"GETATTR", 1, needCurrent, (*compound).getAttr, 0},
-		proto.OpGetFH:         {"GETFH", 1, needCurrent, (*compound).getFH, 0},
+		proto.OpGetFH:         {"GETFH", 1, needCurrent | brief, (*compound).getFH, 0},
 		proto.OpLink:          {"LINK", 1, needCurrent | needSaved | mutates, (*compound).link, roomChange},
 		proto.OpLock:          {"LOCK", 1, needCurrent, (*compound).lock, roomStateID},
 		proto.OpLockT:         {"LOCKT", 1, needCurrent, (*compound).lockT, 0},
@@ -58,17 +59,17 @@ func init() {
 		proto.OpOpenAttr:      {"OPENATTR", 1, needCurrent, nil, 0},
 		proto.OpOpenConfirm:   {"OPEN_CONFIRM", 1, 0, nil, 0},
 		proto.OpOpenDowngrade: {"OPEN_DOWNGRADE", 1, needCurrent, (*compound).openDowngrade, roomStateID},
-		proto.OpPutFH:         {"PUTFH", 1, 0, (*compound).putFH, 0},
-		proto.OpPutPubFH:      {"PUTPUBFH", 1, 0, (*compound).putRootFH, 0},
-		proto.OpPutRootFH:     {"PUTROOTFH", 1, 0, (*compound).putRootFH, 0},
+		proto.OpPutFH:         {"PUTFH", 1, brief, (*compound).putFH, 0},
+		proto.OpPutPubFH:      {"PUTPUBFH", 1, brief, (*compound).putRootFH, 0},
+		proto.OpPutRootFH:     {"PUTROOTFH", 1, brief, (*compound).putRootFH, 0},
 		proto.OpRead:          {"READ", 1, needCurrent, (*compound).read, 0},
 		proto.OpReadDir:       {"READDIR", 1, needCurrent, (*compound).readDir, 0},
 		proto.OpReadlink:      {"READLINK", 1, needCurrent, (*compound).readlink, 0},
 		proto.OpRemove:        {"REMOVE", 1, needCurrent | mutates, (*compound).remove, roomChange},
 		proto.OpRename:        {"RENAME", 1, needCurrent | needSaved | mutates, (*compound).rename, 2 * roomChange},
 		proto.OpRenew:         {"RENEW", 1, 0, nil, 0},
-		proto.OpRestoreFH:     {"RESTOREFH", 1, 0, (*compound).restoreFH, 0},
-		proto.OpSaveFH:        {"SAVEFH", 1, needCurrent, (*compound).saveFH, 0},
+		proto.OpRestoreFH:     {"RESTOREFH", 1, brief, (*compound).restoreFH, 0},
+		proto.OpSaveFH:        {"SAVEFH", 1, needCurrent | brief, (*compound).saveFH, 0},
 		proto.OpSecInfo:       {"SECINFO", 1, needCurrent, (*compound).secInfo, 0},
 		proto.OpSetAttr:       {"SETATTR", 1, needCurrent | mutates, (*compound).setAttr, roomBitmap},
 		proto.OpSetClientID:   {"SETCLIENTID", 1, 0, nil, 0},
@@ -91,7 +92,7 @@ func init() {
 		proto.OpLayoutGet:         {"LAYOUTGET", 1, needCurrent, nil, 0},
 		proto.OpLayoutReturn:      {"LAYOUTRETURN", 1, 0, nil, 0},
 		proto.OpSecInfoNoName:     {"SECINFO_NO_NAME", 1, needCurrent, (*compound).secInfoNoName, 0},
-		proto.OpSequence:          {"SEQUENCE", 1, sequence, (*compound).sequence, 0},
+		proto.OpSequence:          {"SEQUENCE", 1, sequence | brief, (*compound).sequence, 0},
 		proto.OpSetSSV:            {"SET_SSV", 1, 0, nil, 0},
 		proto.OpTestStateID:       {"TEST_STATEID", 1, 0, (*compound).testStateID, 0},
 		proto.OpWantDelegation:    {"WANT_DELEGATION", 1, needCurrent, nil, 0},

@@ -58,7 +58,9 @@ type Server struct {
 
 	pseudo  atomic.Pointer[pseudoTree]
 	started time.Time
-	pool    sync.Pool // of *compound
+	// ownClock: cfg.Now is not time.Now.
+	ownClock bool
+	pool     sync.Pool // of *compound
 }
 
 const defaultGrace = 90 * time.Second
@@ -71,13 +73,14 @@ func New(cfg Config) (*Server, error) {
 	if cfg.MaxIO == 0 {
 		cfg.MaxIO = 1 << 20
 	}
-	if cfg.Now == nil {
+	ownClock := cfg.Now != nil
+	if !ownClock {
 		cfg.Now = time.Now
 	}
 	if cfg.Grace == 0 {
 		cfg.Grace = defaultGrace
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, started: cfg.Now()}
+	s := &Server{cfg: cfg, log: cfg.Logger, started: cfg.Now(), ownClock: ownClock}
 	if s.minors = cfg.MinorVersions; s.minors == nil {
 		s.minors = []uint32{1, 2}
 	}
