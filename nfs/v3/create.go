@@ -84,7 +84,7 @@ func (s *server) create(ctx context.Context, c *rpc.Call, r *rpc.Reply) rpc.Acce
 	}
 	return s.make(ctx, c, r, &a.Where, &a.Attr, func(dir *object, v *vfs.SetAttr) (vfs.Node, error) {
 		if a.Mode == Exclusive {
-			return createExclusive(ctx, dir, &a)
+			return s.createExclusive(ctx, dir, &a)
 		}
 		return s.createFile(ctx, dir, &a, v)
 	})
@@ -124,6 +124,7 @@ func (s *server) make(ctx context.Context, c *rpc.Call, r *rpc.Reply, where *Dir
 func (s *server) createFile(ctx context.Context, dir *object, a *CreateArgs, v *vfs.SetAttr) (vfs.Node, error) {
 	n, created, err := dir.node.Create(ctx, dir.cred, a.Where.Name, a.Mode == Guarded, v)
 	if err != nil || created {
+		s.made(ctx, dir, a.Where.Name, vfs.KindRegular, err)
 		return n, err
 	}
 	if n.Kind() != vfs.KindRegular {
@@ -143,19 +144,28 @@ func (s *server) createFile(ctx context.Context, dir *object, a *CreateArgs, v *
 			n.Release()
 			return nil, err
 		}
+		s.changes(dir).Set(ctx, n, vfs.AttrSize)
 	}
 	return n, nil
 }
 
+// made reports what has been made, if it has.
+func (s *server) made(ctx context.Context, dir *object, name string, k vfs.Kind, err error) {
+	if err == nil {
+		s.changes(dir).Added(ctx, dir.node, name, k)
+	}
+}
+
 // createExclusive makes a file that is told from others by the verifier, which its times hold until the client sets
 // them (RFC 1813 3.3.8): when the call comes again the file is the one it has made.
-func createExclusive(ctx context.Context, dir *object, a *CreateArgs) (vfs.Node, error) {
+func (s *server) createExclusive(ctx context.Context, dir *object, a *CreateArgs) (vfs.Node, error) {
 	// One bit less of each half: no backend must take them for times before 1970.
 	atime := vfs.Time{Sec: int64(binary.BigEndian.Uint32(a.Verf[:4]) &^ (1 << 31))}
 	mtime := vfs.Time{Sec: int64(binary.BigEndian.Uint32(a.Verf[4:]) &^ (1 << 31))}
 	v := vfs.SetAttr{Mask: vfs.AttrMode | vfs.AttrAtime | vfs.AttrMtime, Atime: atime, Mtime: mtime}
 	n, created, err := dir.node.Create(ctx, dir.cred, a.Where.Name, false, &v)
 	if err != nil || created {
+		s.made(ctx, dir, a.Where.Name, vfs.KindRegular, err)
 		return n, err
 	}
 	attr, err := n.GetAttr(ctx, vfs.AttrSize|vfs.AttrAtime|vfs.AttrMtime)

@@ -66,7 +66,9 @@ func (s *server) link(ctx context.Context, c *rpc.Call, r *rpc.Reply) rpc.Accept
 		return reply(c, r, st, res.Append(r.Head))
 	}
 	change := s.beginChange(ctx, &dir, &res.Dir)
-	res.Status = statusOf(dir.node.Link(ctx, dir.cred, a.Link.Name, file.node))
+	if res.Status = statusOf(dir.node.Link(ctx, dir.cred, a.Link.Name, file.node)); res.Status == OK {
+		s.changes(&dir).Added(ctx, dir.node, a.Link.Name, file.node.Kind())
+	}
 	res.Dir.After = dir.attr(ctx)
 	change.end()
 	if res.Status == OK {

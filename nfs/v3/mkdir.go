@@ -30,6 +30,8 @@ func (s *server) mkdir(ctx context.Context, c *rpc.Call, r *rpc.Reply) rpc.Accep
 		return rpc.GarbageArgs
 	}
 	return s.make(ctx, c, r, &a.Where, &a.Attr, func(dir *object, v *vfs.SetAttr) (vfs.Node, error) {
-		return dir.node.Mkdir(ctx, dir.cred, a.Where.Name, v)
+		n, err := dir.node.Mkdir(ctx, dir.cred, a.Where.Name, v)
+		s.made(ctx, dir, a.Where.Name, vfs.KindDirectory, err)
+		return n, err
 	})
 }

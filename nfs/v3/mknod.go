@@ -67,6 +67,8 @@ func (s *server) mknod(ctx context.Context, c *rpc.Call, r *rpc.Reply) rpc.Accep
 		if dir.export.FS.Caps().NoSpecial {
 			return nil, vfs.ErrUnsupported
 		}
-		return dir.node.Mknod(ctx, dir.cred, a.Where.Name, kind, a.Dev, v)
+		n, err := dir.node.Mknod(ctx, dir.cred, a.Where.Name, kind, a.Dev, v)
+		s.made(ctx, dir, a.Where.Name, kind, err)
+		return n, err
 	})
 }

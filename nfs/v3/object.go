@@ -105,6 +105,9 @@ func (s *server) recallName(ctx context.Context, dir *object, name string) Statu
 	return OK
 }
 
+// changes reports changes of the object's file system.
+func (s *server) changes(o *object) nfs.Changes { return nfs.ChangesOf(s.cfg.Locks, o.export.FS) }
+
 // syncMeta makes changes of names and attributes stable where the backend has not yet.
 func (o *object) syncMeta(ctx context.Context, nodes ...vfs.Node) Status {
 	if o.export.FS.Caps().StableMetadata {

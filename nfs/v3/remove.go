@@ -41,7 +41,10 @@ func (s *server) removeName(ctx context.Context, c *rpc.Call, r *rpc.Reply, isDi
 		return reply(c, r, st, res.Append(r.Head))
 	}
 	change := s.beginChange(ctx, &dir, &res.Wcc)
-	res.Status = statusOf(dir.node.Remove(ctx, dir.cred, a.Object.Name, isDir))
+	was := s.changes(&dir).Named(ctx, dir.node, a.Object.Name)
+	if res.Status = statusOf(dir.node.Remove(ctx, dir.cred, a.Object.Name, isDir)); res.Status == OK {
+		s.changes(&dir).Removed(ctx, dir.node, a.Object.Name, was)
+	}
 	res.Wcc.After = dir.attr(ctx)
 	change.end()
 	if res.Status == OK {

@@ -70,7 +70,11 @@ func (s *server) rename(ctx context.Context, c *rpc.Call, r *rpc.Reply) rpc.Acce
 		return reply(c, r, st, res.Append(r.Head))
 	}
 	change := s.beginChange2(ctx, &from, &to, &res.From, &res.To)
-	res.Status = statusOf(from.node.Rename(ctx, from.cred, a.From.Name, to.node, a.To.Name))
+	told := s.changes(&from)
+	was, replaced := told.Named(ctx, from.node, a.From.Name), told.Named(ctx, to.node, a.To.Name)
+	if res.Status = statusOf(from.node.Rename(ctx, from.cred, a.From.Name, to.node, a.To.Name)); res.Status == OK {
+		told.Renamed(ctx, from.node, a.From.Name, was, to.node, a.To.Name, replaced)
+	}
 	res.From.After, res.To.After = from.attr(ctx), to.attr(ctx)
 	change.end()
 	if res.Status == OK {

@@ -90,5 +90,9 @@ func (s *server) setAttr(ctx context.Context, o *object, v *vfs.SetAttr) Status 
 			return st
 		}
 	}
-	return statusOf(o.node.SetAttr(ctx, o.cred, v))
+	err := o.node.SetAttr(ctx, o.cred, v)
+	if err == nil {
+		s.changes(o).Set(ctx, o.node, v.Mask)
+	}
+	return statusOf(err)
 }

@@ -34,6 +34,8 @@ func (s *server) symlink(ctx context.Context, c *rpc.Call, r *rpc.Reply) rpc.Acc
 		return rpc.GarbageArgs
 	}
 	return s.make(ctx, c, r, &a.Where, &a.Attr, func(dir *object, v *vfs.SetAttr) (vfs.Node, error) {
-		return dir.node.Symlink(ctx, dir.cred, a.Where.Name, a.Path, v)
+		n, err := dir.node.Symlink(ctx, dir.cred, a.Where.Name, a.Path, v)
+		s.made(ctx, dir, a.Where.Name, vfs.KindSymlink, err)
+		return n, err
 	})
 }

@@ -115,6 +115,7 @@ func (s *server) writeFile(ctx context.Context, o *object, a *WriteArgs, res *Wr
 	if err != nil && n == 0 {
 		return statusOf(err)
 	}
+	s.changes(o).Written(ctx, o.node)
 	res.Count, res.Committed = uint32(n), a.Stable
 	return OK
 }

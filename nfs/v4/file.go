@@ -94,6 +94,9 @@ func (c *compound) recall(key *lock.FileKey, keep lock.Caching) proto.Status {
 	return proto.OK
 }
 
+// changes reports changes of the current object's file system.
+func (c *compound) changes() nfs.Changes { return nfs.ChangesOf(c.srv.cfg.Locks, c.cur.export.FS) }
+
 // recallName has them give up what a name names, before that is removed or renamed.
 func (c *compound) recallName(t *target, name string) proto.Status {
 	if !nfs.RecallName(c.ctx, c.srv.cfg.Locks, t.export.FS, c.credsIn(t.export), t.node, name) {

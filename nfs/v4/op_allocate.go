@@ -46,5 +46,6 @@ func (c *compound) reserve(do func(vfs.Allocator, context.Context, int64, int64)
 	if err := do(al, c.ctx, off, n); err != nil {
 		return statusOf(err)
 	}
+	c.changes().Written(c.ctx, c.cur.node)
 	return statusOf(f.Commit(c.ctx, off, n))
 }

@@ -35,6 +35,7 @@ func (c *compound) clone() proto.Status {
 	if err := cl.CloneFrom(c.ctx, p.src.File, p.srcOff, p.dstOff, p.n); err != nil {
 		return statusOf(err)
 	}
+	c.changes().Written(c.ctx, c.cur.node)
 	return statusOf(p.dst.Commit(c.ctx, p.dstOff, p.n))
 }
 

@@ -54,6 +54,7 @@ func (c *compound) copy() proto.Status {
 	if err != nil && done == 0 {
 		return statusOf(err)
 	}
+	c.changes().Written(c.ctx, c.cur.node)
 	c.uint32(0) // no wr_callback_id
 	c.uint64(uint64(done))
 	c.uint32(uint32(vfs.Unstable))

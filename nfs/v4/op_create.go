@@ -75,6 +75,7 @@ func (c *compound) create() proto.Status {
 	if err != nil {
 		return statusOf(err)
 	}
+	c.changes().Added(c.ctx, dir, name, kind)
 	t := c.hold(c.cur.export, n)
 	if st := c.stable(t.export, dir, n); st != proto.OK {
 		return st

@@ -30,6 +30,7 @@ func (c *compound) link() proto.Status {
 	if err := dir.Link(c.ctx, c.creds(), name, c.saved.node); err != nil {
 		return statusOf(err)
 	}
+	c.changes().Added(c.ctx, dir, name, c.saved.kind())
 	if st := c.stable(c.cur.export, dir, c.saved.node); st != proto.OK {
 		return st
 	}

@@ -139,6 +139,7 @@ func (c *compound) openCreate(a *openArgs) (o opened, st proto.Status) {
 	}
 	o.t, o.created = c.hold(c.cur.export, n), created
 	if created {
+		c.changes().Added(c.ctx, dir, name, vfs.KindRegular)
 		if st := c.stable(o.t.export, dir, n); st != proto.OK {
 			return o, st
 		}
@@ -232,6 +233,7 @@ func (c *compound) truncate(o *opened) proto.Status {
 	if err != nil {
 		return statusOf(err)
 	}
+	nfs.ChangesOf(c.srv.cfg.Locks, o.t.export.FS).Set(c.ctx, o.t.node, vfs.AttrSize)
 	return c.stable(o.t.export, o.t.node)
 }
 

@@ -24,6 +24,7 @@ func (c *compound) remove() proto.Status {
 	dir, cred := c.cur.node, c.creds()
 	defer c.lockDir(&c.cur).Unlock()
 	before := c.change(dir)
+	was := c.changes().Named(c.ctx, dir, name)
 	err := dir.Remove(c.ctx, cred, name, false)
 	if vfs.StatusOf(err) == vfs.ErrIsDir {
 		err = dir.Remove(c.ctx, cred, name, true)
@@ -31,6 +32,7 @@ func (c *compound) remove() proto.Status {
 	if err != nil {
 		return statusOf(err)
 	}
+	c.changes().Removed(c.ctx, dir, name, was)
 	if st := c.stable(c.cur.export, dir); st != proto.OK {
 		return st
 	}

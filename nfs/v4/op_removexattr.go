@@ -18,6 +18,7 @@ func (c *compound) removeXattr() proto.Status {
 	if err := x.RemoveXattr(c.ctx, c.creds(), name); err != nil {
 		return statusOf(err)
 	}
+	c.changes().Xattrs(c.ctx, n)
 	if st := c.stable(c.cur.export, n); st != proto.OK {
 		return st
 	}

@@ -41,9 +41,12 @@ func (c *compound) rename() proto.Status {
 	defer one.Unlock()
 	defer two.Unlock()
 	srcBefore, dstBefore := c.change(src), c.change(dst)
+	told := c.changes()
+	was, replaced := told.Named(c.ctx, src, oldName), told.Named(c.ctx, dst, newName)
 	if err := src.Rename(c.ctx, c.creds(), oldName, dst, newName); err != nil {
 		return statusOf(err)
 	}
+	told.Renamed(c.ctx, src, oldName, was, dst, newName, replaced)
 	if st := c.stable(c.cur.export, src, dst); st != proto.OK {
 		return st
 	}

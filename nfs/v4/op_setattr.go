@@ -38,6 +38,7 @@ func (c *compound) setAttr() proto.Status {
 		if err := c.cur.node.SetAttr(c.ctx, c.creds(), &set); err != nil {
 			return statusOf(err)
 		}
+		c.changes().Set(c.ctx, c.cur.node, set.Mask)
 		if st := c.stable(c.cur.export, c.cur.node); st != proto.OK {
 			return st
 		}

@@ -39,6 +39,7 @@ func (c *compound) setXattr() proto.Status {
 	if err := x.SetXattr(c.ctx, c.creds(), name, a.value, vfs.XattrFlags(a.how)); err != nil {
 		return statusOf(err)
 	}
+	c.changes().Xattrs(c.ctx, n)
 	if st := c.stable(c.cur.export, n); st != proto.OK {
 		return st
 	}

@@ -48,6 +48,7 @@ func (c *compound) write() proto.Status {
 		if n, err = f.WriteAt(c.ctx, data, int64(a.off), vfs.Stability(a.how)); err != nil {
 			return statusOf(err)
 		}
+		c.changes().Written(c.ctx, c.cur.node)
 	}
 	c.uint32(uint32(n))
 	c.uint32(a.how)

@@ -17,6 +17,8 @@ const (
 	nameEcho = 2 * time.Second
 	// maxEchoes bounds the reports remembered of a directory.
 	maxEchoes = 4096
+	// maxPending bounds the events of a directory that are held back.
+	maxPending = 8192
 )
 
 // source is where the local events of a watched directory come from. mu is taken after Hub.mu.
@@ -134,8 +136,17 @@ func (s *source) event(e vfs.DirEvent) {
 	if s.closed {
 		return
 	}
+	n := len(s.pending)
+	switch {
+	case n > 0 && s.pending[n-1].DirEvent == e: // the kernel tells of every write
+		return
+	case n == maxPending:
+		e = vfs.DirEvent{Op: vfs.EventsLost}
+	case n > maxPending:
+		return
+	}
 	s.pending = append(s.pending, pending{e, time.Now()})
-	if len(s.pending) == 1 {
+	if n == 0 {
 		s.timer = time.AfterFunc(settle, s.settled)
 	}
 }

@@ -41,6 +41,7 @@ type FS struct {
 	writeErrors atomic.Uint64
 	tick        atomic.Uint32 // of the janitor
 	open        openList
+	watches     watches
 
 	kick chan struct{} // wakes the janitor
 	stop chan struct{}
@@ -265,6 +266,7 @@ func (fs *FS) Close() error {
 	}
 	close(fs.stop)
 	fs.done.Wait()
+	fs.watches.close()
 	err := fs.loc.close()
 	fs.cache.close()
 	fs.root.Release()

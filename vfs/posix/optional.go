@@ -12,6 +12,8 @@ var (
 	_ vfs.FS        = (*FS)(nil)
 	_ vfs.Node      = (*node)(nil)
 	_ vfs.Xattrer   = (*node)(nil)
+	_ vfs.Namer     = (*node)(nil)
+	_ vfs.Watcher   = (*node)(nil)
 	_ vfs.File      = (*file)(nil)
 	_ vfs.Allocator = (*file)(nil)
 	_ vfs.Seeker    = (*file)(nil)
