@@ -49,7 +49,7 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	if st != wire.StatusSuccess {
 		return st, false
 	}
-	o := newOpen(c.r.conn, c.r.tree, n, k)
+	o := newOpen(c.r, n, k)
 	obj.Node = nil
 	o.options, o.posix = c.q.Options, c.ctxs.posix
 	o.deleteOnClose = deletes

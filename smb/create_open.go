@@ -18,7 +18,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	if st != wire.StatusSuccess {
 		return st, false
 	}
-	o := newOpen(c.r.conn, c.r.tree, obj.Node, k)
+	o := newOpen(c.r, obj.Node, k)
 	obj.Node = nil
 	o.options, o.posix = c.q.Options, c.ctxs.posix
 	dir, _, _ := links.where(k)

@@ -32,7 +32,7 @@ var commands = [wire.Commands]command{
 	wire.CmdWrite:          {run: opWrite, tree: true},
 	wire.CmdLock:           {run: opLock, tree: true, expired: true},
 	wire.CmdIoctl:          {run: opIoctl, tree: true, ownRoom: true},
-	wire.CmdCancel:         {run: opCancel},
+	wire.CmdCancel:         {run: opCancel, ownRoom: true},
 	wire.CmdEcho:           {run: opEcho},
 	wire.CmdQueryDirectory: {run: opQueryDirectory, tree: true, ownRoom: true},
 	wire.CmdChangeNotify:   {run: opChangeNotify, tree: true},

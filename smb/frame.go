@@ -44,6 +44,10 @@ func (c *Conn) Message(buf *slab.Buf) {
 		ch.end()
 		return
 	}
+	if len(ch.reqs) == 1 && ch.reqs[0].hdr.Command == wire.CmdCancel {
+		ch.Run() // it takes no credits, so nothing else would bound how many there are
+		return
+	}
 	ch.findOpens()
 	c.srv.workers.Submit(ch)
 }

@@ -36,7 +36,7 @@ func fsctlValidateNegotiate(_ context.Context, r *request, q *wire.IoctlRequest)
 // 3.3.5.15.11), that of its own connection first.
 func fsctlInterfaces(_ context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	srv := r.conn.srv
-	if r.conn.neg.Load().serverCaps&wire.CapMultiChannel == 0 {
+	if r.conn.dialect() < wire.Dialect300 || srv.cfg.Interfaces == nil {
 		return nil, wire.StatusNotSupported
 	}
 	list := srv.cfg.Interfaces()

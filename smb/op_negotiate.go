@@ -102,7 +102,7 @@ func (c *Conn) settle(n *negotiated) {
 		n.serverCaps |= wire.CapLargeMTU
 		n.maxTransact, n.maxRead, n.maxWrite = maxTransact, uint32(cfg.MaxReadWrite), uint32(cfg.MaxReadWrite)
 	}
-	if n.dialect >= wire.Dialect300 && n.dialect != wire.DialectWildcard && cfg.Interfaces != nil {
+	if n.dialect >= wire.Dialect300 && n.dialect != wire.DialectWildcard && n.clientCaps&wire.CapMultiChannel != 0 && cfg.Interfaces != nil {
 		n.serverCaps |= wire.CapMultiChannel
 	}
 	if (n.dialect == wire.Dialect300 || n.dialect == wire.Dialect302) && n.clientCaps&wire.CapEncryption != 0 &&

@@ -17,7 +17,8 @@ func opTreeConnect(_ context.Context, r *request) wire.Status {
 		return wire.StatusInvalidParameter
 	}
 	if u := r.session.who(); r.conn.dialect() == wire.Dialect311 && !u.Guest && !u.Anonymous && !r.sign && !r.encrypted() {
-		return wire.StatusAccessDenied
+		r.conn.log.Warn("smb: TREE_CONNECT neither signed nor encrypted", "user", u.Name)
+		return statusDrop
 	}
 	path, err := wire.UTF16(q.Path)
 	if err != nil {

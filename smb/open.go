@@ -38,16 +38,19 @@ type Open struct {
 	refs          atomic.Int32
 	openState
 
-	levelII atomic.Bool // the oplock is one of level II
+	levelII  atomic.Bool // the oplock is one of level II
+	sequence sequence
 
 	mu     sync.Mutex
 	oplock oplock
 }
 
-// newOpen makes an open with one reference, the caller's. Whatever becomes of it, it is ended.
-func newOpen(c *Conn, t *Tree, n vfs.Node, k *link) *Open {
-	o := &Open{session: t.session, cred: &t.session.who().Cred, tree: t, node: n, dir: n.Kind() == vfs.KindDirectory, conn: c, link: k, key: k.key}
-	o.serial = c.srv.lastOpen.Add(1)
+// newOpen makes an open for a CREATE, with one reference, the caller's. Whatever becomes of it, it is ended.
+func newOpen(r *request, n vfs.Node, k *link) *Open {
+	t := r.tree
+	o := &Open{session: t.session, cred: &t.session.who().Cred, tree: t, node: n, dir: n.Kind() == vfs.KindDirectory, conn: r.conn, link: k, key: k.key}
+	o.serial = r.conn.srv.lastOpen.Add(1)
+	o.sequence.start(r.hdr.ChannelSequence())
 	o.refs.Store(1)
 	return o
 }

@@ -108,9 +108,11 @@ func TestEncryptedShare(t *testing.T) {
 
 func TestTreeConnect(t *testing.T) {
 	e := newEnv(t, nil)
-	c := e.loggedIn(wire.Dialect311)
 	q := wire.TreeConnectRequest{Path: wire.AppendUTF16(nil, `\\s\data`)}
-	c.Call(wire.CmdTreeConnect, q.Append, wire.StatusAccessDenied) // neither signed nor encrypted
+	plain := e.loggedIn(wire.Dialect311)
+	plain.Send(plain.Message(smbtest.Request{Command: wire.CmdTreeConnect, Body: q.Append}))
+	plain.Dropped() // neither signed nor encrypted (MS-SMB2 3.3.5.7)
+	c := e.loggedIn(wire.Dialect311)
 	for path, want := range map[string]wire.Status{
 		`\\server\data`: 0, `\\10.0.0.1\DaTa`: 0, `\\server.example\IPC$`: 0, `\\server\ro`: 0,
 		`\\server\gone`: wire.StatusBadNetworkName, `\\server`: wire.StatusBadNetworkName, `server\data`: wire.StatusBadNetworkName,

@@ -27,6 +27,7 @@ type request struct {
 	early   *Open       // found as the message arrived
 	notify  *changeWait // a CHANGE_NOTIFY's, in the queue of the open it is for
 	open    *Open       // found by file, or made by CREATE; given back with the response
+	counted *Open       // whose requests this is one of
 
 	// The response: see reply.go.
 	rsp       *slab.Buf
@@ -91,6 +92,10 @@ func (r *request) file(id wire.FileID) (*Open, wire.Status) {
 			o.release()
 		}
 		return nil, wire.StatusFileClosed
+	}
+	if st := r.inSequence(o); st != wire.StatusSuccess {
+		o.release()
+		return nil, st
 	}
 	if r.open != nil {
 		r.open.release()
@@ -181,6 +186,9 @@ func (r *request) Completed(err error) {
 
 // reset gives back what the request holds and makes it ready for its next use.
 func (r *request) reset() {
+	if r.counted != nil {
+		r.counted.sequence.end(r.hdr.ChannelSequence())
+	}
 	r.abandon()
 	for _, o := range []*Open{r.open, r.early} {
 		if o != nil {
