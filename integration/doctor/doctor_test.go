@@ -145,6 +145,9 @@ func TestExamine(t *testing.T) {
 				t.Errorf("%s: no finding %s", tc.name, code)
 			}
 		}
+		if tc.name == "knfsd" && !strings.Contains(a.text, "port 20049 (nfs.rdma_port) is taken: by the kernel's NFS server, on the device siw0") {
+			t.Error("knfsd: who has the port of RDMA?")
+		}
 		if t.Failed() {
 			t.Logf("%s", a.text)
 		}

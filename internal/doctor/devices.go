@@ -34,6 +34,65 @@ func (e *examiner) devices() {
 	}
 	e.deviceFiles(used)
 	e.memlock()
+	if e.VerbsBuilt == nil && e.VerbsUsable == nil {
+		e.devicePorts("nfs", used)
+		e.devicePorts("smb", used)
+	}
+}
+
+// devicePorts looks for others who have a service's ports on devices, and for those of a server that runs.
+func (e *examiner) devicePorts(service string, used []*rdma.DeviceInfo) {
+	if len(e.general[service]) > 0 {
+		return // it is not served
+	}
+	for _, d := range used {
+		for i := range d.Ports {
+			for _, port := range e.portsOn(service, d.Ports[i].Transport) {
+				if port != 0 && e.devicePort(service, d, &d.Ports[i], port) {
+					return // one finding is enough
+				}
+			}
+		}
+	}
+}
+
+// portsOn are the ports of a service on devices of a transport.
+func (e *examiner) portsOn(service string, t rdma.Transport) []uint16 {
+	if service == "nfs" {
+		return []uint16{e.Config.NFS.RDMAPort}
+	}
+	return e.Config.SMBDirectPorts(t == rdma.TransportIWARP)
+}
+
+// devicePort tells whether a port of a service is not to be had, or not had, on a device.
+func (e *examiner) devicePort(service string, d *rdma.DeviceInfo, p *rdma.PortInfo, port uint16) bool {
+	reached, ours := false, false // whether clients can come to the device, and whether a server of ours waits there
+	for _, name := range p.Netdevs {
+		n := e.Topology.Netdev(name)
+		reached = reached || n != nil && n.Running() && p.Active() && len(e.served(n)) > 0
+	}
+	for i := range e.CM {
+		l := &e.CM[i]
+		if l.Device != d.Name || l.Addr.Port() != port {
+			continue
+		}
+		name, mine := e.cmHolder(l)
+		if ours = ours || mine; mine {
+			continue
+		}
+		e.block("verbs", "port-taken", service)
+		e.add(Finding{Severity: Error, Code: "port-taken", Service: service, What: fmt.Sprintf("port %d of the RDMA device %s is taken: by %s", port, d.Name, name),
+			Why: "the server cannot listen there", Do: stopKernel(l.Kernel, service+".rdma_port")})
+		return true
+	}
+	if running := e.server(); running > 0 && e.CMKnown && reached && !ours {
+		e.block("verbs", "not-listening", service)
+		e.add(Finding{Severity: Warning, Code: "not-listening", Service: service, What: fmt.Sprintf("the server that runs does not listen on port %d of %s", port, d.Name),
+			Why: "it was started with another configuration, without the provider for RDMA devices, or it could not: its log has a line with msg=\"not listening\"",
+			Do:  []Step{{OnServer, fmt.Sprintf("kill %d, and fileserver serve …", running), "start it again with this configuration"}}})
+		return true
+	}
+	return false
 }
 
 // usedDevices are the devices that the configuration uses.

@@ -130,11 +130,7 @@ func (e *examiner) verdict(service string, n *rdma.Netdev, ports []rdma.PortRef,
 
 // way is the use of a port.
 func (e *examiner) way(service string, p rdma.PortRef) Way {
-	w := Way{Provider: "verbs", Transport: p.Port.Transport.String(), Device: p.String(), Hardware: !p.Device.Software, Ports: []uint16{e.Config.NFS.RDMAPort}}
-	if service == "smb" {
-		w.Ports = e.Config.SMBDirectPorts(p.Port.Transport == rdma.TransportIWARP)
-	}
-	return w
+	return Way{Provider: "verbs", Transport: p.Port.Transport.String(), Device: p.String(), Hardware: !p.Device.Software, Ports: e.portsOn(service, p.Port.Transport)}
 }
 
 // configuration reports what is wrong with the configuration.

@@ -179,7 +179,7 @@ func TestExamine(t *testing.T) {
 			eth0: "nfs: iwarp[20049] -device-unfit; smb: iwarp[5445] -device-unfit", codes: "info:device-unfit"},
 		{name: "the kernel's NFS server", change: func(f *Facts) {
 			f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0")
-			f.NFSD = []string{"rdma 20049", "tcp 2050"}
+			f.CM = []rdma.CMListener{{Device: "mlx5_0", Addr: netip.MustParseAddrPort("0.0.0.0:20049"), Kernel: "rpcrdma"}, {Device: "mlx5_1", Addr: netip.MustParseAddrPort("0.0.0.0:445"), Kernel: "ksmbd"}}
 		}, eth0: "nfs: iwarp[20049] -port-taken; smb: iwarp[5445] roce mlx5_0/1[445]", codes: "error:port-taken"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -313,6 +313,15 @@ func TestExaminePorts(t *testing.T) {
 		{name: "knfsd", listen: []Listener{at("0.0.0.0:2049")}, change: func(f *Facts) { f.NFSD = []string{"tcp 2049"} }, eth0: software, codes: "error:port-taken", text: "systemctl stop nfs-server"},
 		{name: "ksmbd", listen: []Listener{at("0.0.0.0:5445")}, change: func(f *Facts) { f.Modules.Loaded["ksmbd"] = true }, eth0: "nfs: iwarp[20049]; smb: -port-taken", codes: "error:port-taken", text: "ksmbd.control"},
 		{name: "somebody", listen: []Listener{at("0.0.0.0:5445")}, change: func(f *Facts) { f.UID = 1000 }, eth0: "nfs: iwarp[20049]; smb: -port-taken", codes: "error:port-taken", text: "root can see"},
+		{name: "we run with a device", listen: []Listener{at("0.0.0.0:2049", us), at("0.0.0.0:20049", us), at("0.0.0.0:445", us), at("0.0.0.0:5445", us)}, change: func(f *Facts) {
+			f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0")
+			f.CMKnown, f.Servers = true, []Process{us}
+			f.CM = []rdma.CMListener{{Device: "mlx5_0", Addr: netip.MustParseAddrPort("192.0.2.1:20049"), PID: 42}}
+		}, eth0: "nfs: iwarp[20049] roce mlx5_0/1[20049]; smb: iwarp[5445] -not-listening", codes: "warning:not-listening", text: "port 445 of mlx5_0"},
+		{name: "ksmbd has the device's", change: func(f *Facts) {
+			f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0")
+			f.CM = []rdma.CMListener{{Device: "mlx5_0", Addr: netip.MustParseAddrPort("[::]:445"), Kernel: "ksmbd"}}
+		}, eth0: "nfs: iwarp[20049] roce mlx5_0/1[20049]; smb: iwarp[5445] -port-taken", codes: "error:port-taken", text: "ksmbd.control"},
 		{name: "no privilege", change: func(f *Facts) { f.BindLow, f.UID = false, 1000 }, eth0: software, codes: "error:port-privilege", text: "setcap"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

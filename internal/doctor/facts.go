@@ -26,6 +26,10 @@ type Facts struct {
 
 	Modules   Modules
 	Listeners []Listener // TCP
+	// CM are those who listen by rdma_cm; a process's is ours if Servers has it. CMKnown tells that they could be listed.
+	CM      []rdma.CMListener
+	CMKnown bool
+	Servers []Process // programs among them
 	// NFSD are the listeners of the kernel's NFS server as /proc/fs/nfsd/portlist has them: "rdma 20049".
 	NFSD []string
 
@@ -93,6 +97,26 @@ func (f *Facts) server() int {
 		}
 	}
 	return 0
+}
+
+// cmHolder says who has a listener of rdma_cm, and whether that is a fileserver.
+func (f *Facts) cmHolder(l *rdma.CMListener) (name string, ours bool) {
+	for _, p := range f.Servers {
+		if p.PID == l.PID && l.PID != 0 {
+			return fmt.Sprintf("%s (process %d)", p.Name, p.PID), p.Ours
+		}
+	}
+	switch {
+	case l.Kernel == "rpcrdma":
+		return "the kernel's NFS server", false
+	case l.Kernel == "ksmbd":
+		return "the kernel's SMB server", false
+	case l.Kernel != "":
+		return "the kernel's module " + l.Kernel, false
+	case l.PID != 0:
+		return fmt.Sprintf("process %d", l.PID), false
+	}
+	return "a program of another namespace", false
 }
 
 // wanted is a port of TCP, which the provider in software has in common, that the server listens on.

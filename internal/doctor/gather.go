@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,8 @@ type Source struct {
 	Root   string         // of the tree that has /proc, /sys, /dev, /lib and /run; empty: /
 	// Links is as in [rdma.DiscoverConfig].
 	Links func() (map[string]rdma.Netdev, error)
+	// CM is [rdma.CMListeners], unless it is replaced.
+	CM func() ([]rdma.CMListener, error)
 	// VerbsBuilt is nil if there is a provider for RDMA devices, VerbsUsable whether it can be made.
 	VerbsBuilt  error
 	VerbsUsable func() error
@@ -55,6 +58,12 @@ func Gather(s Source) *Facts {
 			}
 		}
 	}
+	if s.CM == nil {
+		s.CM = rdma.CMListeners
+	}
+	if list, err := s.CM(); err == nil {
+		f.CM, f.CMKnown, f.Servers = list, true, processes(s.Root, list)
+	}
 	f.Modules = modules(s.Root)
 	f.Listeners = listeners(s.Root)
 	if b, err := os.ReadFile(filepath.Join(s.Root, "proc/fs/nfsd/portlist")); err == nil {
@@ -74,6 +83,17 @@ func Gather(s Source) *Facts {
 	}
 	f.Firewalls = firewalls(s.Root)
 	return f
+}
+
+// processes are the programs that listen by rdma_cm.
+func processes(root string, list []rdma.CMListener) (out []Process) {
+	ours, _ := os.Readlink("/proc/self/exe")
+	for _, l := range list {
+		if l.PID != 0 && !slices.ContainsFunc(out, func(p Process) bool { return p.PID == l.PID }) {
+			out = append(out, process(filepath.Join(root, "proc", strconv.Itoa(l.PID)), l.PID, ours))
+		}
+	}
+	return out
 }
 
 // status is a field of a process's status; pid 0: our own.

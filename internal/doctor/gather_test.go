@@ -67,6 +67,9 @@ func TestGather(t *testing.T) {
 		"sys/class/infiniband_verbs/uverbs0/ibdev: rxe0", "dev/infiniband/rdma_cm: ",
 	)
 	f := Gather(Source{Config: cfg, Root: root, VerbsUsable: func() error { return errors.New("no library") },
+		CM: func() ([]rdma.CMListener, error) {
+			return []rdma.CMListener{{Device: "rxe0", Addr: netip.MustParseAddrPort("0.0.0.0:9999"), PID: 77}, {Device: "rxe0", PID: 77}}, nil
+		},
 		Links: func() (map[string]rdma.Netdev, error) {
 			return map[string]rdma.Netdev{"eth0": {Addrs: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")}}}, nil
 		}})
@@ -83,6 +86,9 @@ func TestGather(t *testing.T) {
 	if !f.BindLow || f.LowPort != 80 || !slices.Equal(f.NFSD, []string{"rdma 20049", "tcp 2049"}) || !slices.Equal(f.Firewalls, []string{"firewalld", "ufw"}) {
 		t.Errorf("%v %v %q %q", f.BindLow, f.LowPort, f.NFSD, f.Firewalls)
 	}
+	if !f.CMKnown || len(f.CM) != 2 || !slices.Equal(f.Servers, []Process{{77, "smbd", false}}) {
+		t.Errorf("%+v %+v", f.CM, f.Servers)
+	}
 	m := &f.Modules
 	if !m.Loaded["rdma_ucm"] || m.missing("rdma_ucm") || m.missing("mlx5_ib") || m.missing("ib_core") || !m.missing("irdma") {
 		t.Errorf("modules %+v", m)
@@ -92,7 +98,7 @@ func TestGather(t *testing.T) {
 		t.Errorf("device files %v, usable %v", f.DeviceFiles, f.VerbsUsable)
 	}
 	r := Examine(f)
-	if got := codes(r); got != "error:device-files error:memlock error:port-taken error:port-taken info:firewall info:smb-no-users warning:gid-missing warning:rdma-core-missing" {
+	if got := codes(r); got != "error:device-files error:memlock error:port-taken info:firewall info:smb-no-users warning:gid-missing warning:rdma-core-missing" {
 		t.Errorf("%s", got)
 	}
 	check(t, r)

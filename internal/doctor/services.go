@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fileserver/config"
+	"fileserver/rdma"
 )
 
 // services judges what is served, to whom, and whether data may go by RDMA.
@@ -115,13 +116,6 @@ func (e *examiner) ports() {
 			e.blockWanted(w, "not-listening")
 		}
 	}
-	for _, line := range e.NFSD {
-		if name, port, _ := strings.Cut(strings.TrimSpace(line), " "); name == "rdma" && port == fmt.Sprint(e.Config.NFS.RDMAPort) && e.Config.NFS.Enabled && e.VerbsBuilt == nil && len(e.usedDevices()) > 0 {
-			e.add(Finding{Severity: Error, Code: "port-taken", Service: "nfs", What: "port " + port + " of RDMA devices is taken: by the kernel's NFS server",
-				Do: []Step{{OnServer, "systemctl stop nfs-server", "or give nfs.rdma_port another number"}}})
-			e.block("verbs", "port-taken", "nfs")
-		}
-	}
 }
 
 func (e *examiner) blockWanted(w wanted, code string) {
@@ -139,11 +133,17 @@ func (e *examiner) taken(w wanted) bool {
 		what := fmt.Sprintf("port %d (%s) is taken: by %s", w.port, w.key, l.holder(e.Facts))
 		do := []Step{{OnServer, "ss -ltnp sport = :" + fmt.Sprint(w.port), "who has it; stop that, or give " + w.key + " another number"}}
 		if len(l.Holders) == 0 {
+			i := slices.IndexFunc(e.CM, func(c rdma.CMListener) bool { return c.Kernel != "" && c.Addr.Port() == w.port })
 			switch {
+			case i >= 0: // by way of siw
+				name, _ := e.cmHolder(&e.CM[i])
+				what = fmt.Sprintf("port %d (%s) is taken: by %s, on the device %s", w.port, w.key, name, e.CM[i].Device)
+				do = stopKernel(e.CM[i].Kernel, w.key)
 			case w.port == e.Config.NFS.Port && len(e.NFSD) > 0:
-				do = []Step{{OnServer, "systemctl stop nfs-server", "it is the kernel's NFS server; or give " + w.key + " another number"}}
+				what = fmt.Sprintf("port %d (%s) is taken: by the kernel's NFS server", w.port, w.key)
+				do = stopKernel("rpcrdma", w.key)
 			case w.service == "smb" && e.Modules.Loaded["ksmbd"]:
-				do = []Step{{OnServer, "ksmbd.control --shutdown", "it is the kernel's SMB server; or give " + w.key + " another number"}}
+				do = stopKernel("ksmbd", w.key)
 			}
 		} else if w.service == "smb" && l.Holders[0].Name == "smbd" {
 			do = []Step{{OnServer, "systemctl stop smbd", "it is Samba; or give " + w.key + " another number"}}
@@ -159,6 +159,15 @@ func (e *examiner) taken(w wanted) bool {
 		return true
 	}
 	return false
+}
+
+// stopKernel is how to stop a server in the kernel, by its module.
+func stopKernel(module, key string) []Step {
+	command := map[string]string{"rpcrdma": "systemctl stop nfs-server", "ksmbd": "ksmbd.control --shutdown"}[module]
+	if command == "" {
+		command = "rdma resource show cm_id"
+	}
+	return []Step{{OnServer, command, "or give " + key + " another number"}}
 }
 
 // environment reports what is around.

@@ -64,10 +64,15 @@ func (l *Listener) add(dir string, pid int, ours string) {
 			return
 		}
 	}
+	l.Holders = append(l.Holders, process(dir, pid, ours))
+}
+
+// process looks at a program.
+func process(dir string, pid int, ours string) Process {
 	comm, _ := os.ReadFile(dir + "/comm")
 	exe, _ := os.Readlink(dir + "/exe")
 	name := strings.TrimSpace(string(comm))
-	l.Holders = append(l.Holders, Process{PID: pid, Name: name, Ours: exe != "" && exe == ours || name == "fileserver"})
+	return Process{PID: pid, Name: name, Ours: exe != "" && exe == ours || name == "fileserver"}
 }
 
 // procAddr reads an address as /proc/net/tcp has it: words of 32 bits in the machine's byte order, and the port.
