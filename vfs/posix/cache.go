@@ -173,6 +173,7 @@ type node struct {
 	dirty   atomic.Bool   // written and not made stable yet
 	changes atomic.Uint64 // changes made through us, counted when done
 	opens   atomic.Int32  // Files
+	size    atomic.Int64  // a size that a File had when a read looked; only ever a hint
 	below   atomic.Uint32 // tick at which a directory was last seen beneath the root
 
 	change changeState

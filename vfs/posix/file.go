@@ -120,16 +120,23 @@ func (f *file) ReadAt(_ context.Context, p []byte, off int64) (n int, eof bool, 
 		case err != nil:
 			return n, false, statusOf(err)
 		case m == 0:
+			f.n.size.Store(0)
 			return n, true, nil
 		default:
 			n += m
 		}
 	}
-	// All that was wanted: is that all there is? lseek tells the size for less than statx.
+	// All that was wanted: is that all there is? Where the file went on when last seen, a system call is saved, and if it has become
+	// shorter since, the next read tells: "no" is not wrong then, only late.
+	if off+int64(n) < f.n.size.Load() {
+		return n, false, nil
+	}
+	// lseek tells the size for less than statx.
 	size, err := unix.Seek(fd, 0, unix.SEEK_END)
 	if err != nil {
 		return n, false, statusOf(err)
 	}
+	f.n.size.Store(size)
 	return n, off+int64(n) >= size, nil
 }
 

@@ -162,6 +162,7 @@ func (n *node) truncate(c *vfs.Cred, size int64) error {
 	if err := n.as(c, func() error { return unix.Ftruncate(d.fd, size) }); err != nil {
 		return err
 	}
+	n.size.Store(0)
 	n.dirty.Store(true)
 	return nil
 }
