@@ -3,7 +3,6 @@ package smbdirect
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"fileserver/internal/slab"
 	"fileserver/rdma"
@@ -34,7 +33,7 @@ func (c *Conn) Received(buf *slab.Buf, key uint32, invalidated bool) {
 		return
 	case c.busy:
 		c.inbox = append(c.inbox, buf)
-		c.m.alive(time.Now())
+		c.m.alive(c.now())
 		c.mu.Unlock()
 		return
 	}
@@ -44,7 +43,7 @@ func (c *Conn) Received(buf *slab.Buf, key uint32, invalidated bool) {
 
 // negotiate handles a message of the negotiating phase. Called with mu held.
 func (c *Conn) negotiate(buf *slab.Buf) {
-	now := time.Now()
+	now := c.now()
 	var err error
 	var resp negotiateResponse
 	if c.m.client {
@@ -83,7 +82,7 @@ func (c *Conn) sendNegotiate(msg func([]byte) []byte) {
 // accept handles a data transfer message. It returns true when that has to wait
 // for memory: await goes on with it. Called with mu held; lets go of it meanwhile.
 func (c *Conn) accept(buf *slab.Buf) bool {
-	f, err := c.m.received(buf.Bytes(), time.Now())
+	f, err := c.m.received(buf.Bytes(), c.now())
 	if err != nil {
 		buf.Release()
 		c.fail(err)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"fileserver/internal/slab"
 	"fileserver/smb/transport"
 )
@@ -48,6 +50,7 @@ type conn struct {
 
 	in         []byte // read ahead
 	from, till int
+	peek       peek
 
 	mu       sync.Mutex
 	err      error // why the connection is ending
@@ -69,6 +72,7 @@ func newConn(s *Server, ctx context.Context, nc net.Conn) *conn {
 		if raw, err := sc.SyscallConn(); err == nil {
 			c.raw = raw
 			c.try.run = c.try.write
+			c.peek.run = c.peek.read
 		}
 	}
 	return c
@@ -219,6 +223,9 @@ func (c *conn) message(n int) (*slab.Buf, error) {
 	}
 	buf.SetLen(size)
 	got := c.ahead(buf.Bytes(), n)
+	if size == n {
+		got += c.readNow(buf.Bytes()[got:])
+	}
 	if got == n {
 		return buf, nil
 	}
@@ -244,6 +251,38 @@ func (c *conn) message(n int) (*slab.Buf, error) {
 	}
 	c.readBy(time.Time{})
 	return buf, nil
+}
+
+// readNow reads what is there already, which mostly is all: that needs no deadline, which costs more than to read. What is
+// wrong, or the end, is left to the next read.
+func (c *conn) readNow(b []byte) (got int) {
+	a := &c.peek
+	for c.raw != nil && got < len(b) {
+		a.b, a.n = b[got:], 0
+		if err := c.raw.Read(a.run); err != nil || a.n <= 0 {
+			break
+		}
+		got += a.n
+	}
+	a.b = nil
+	return got
+}
+
+// peek is an attempt to read.
+type peek struct {
+	b   []byte
+	n   int
+	run func(fd uintptr) bool
+}
+
+func (a *peek) read(fd uintptr) bool {
+	for {
+		n, err := unix.Read(int(fd), a.b)
+		if err != unix.EINTR {
+			a.n = n
+			return true
+		}
+	}
 }
 
 // ahead takes up to n bytes of what has been read ahead.
