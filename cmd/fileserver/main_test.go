@@ -30,7 +30,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("FILESERVER_NFS_RDMA_PORT", "0")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"waitfor": waitFor, "signal": sendSignal, "hold": hold},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"waitfor": waitFor, "signal": sendSignal, "hold": hold, "find": find},
 	})
 }
 
@@ -47,6 +47,18 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("%q does not appear in %s:\n%s", args[1], args[0], text)
+}
+
+// find sets a variable to what a regular expression finds in a file: find VAR FILE REGEXP.
+func find(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: find VAR FILE REGEXP")
+	}
+	m := regexp.MustCompile(args[2]).FindStringSubmatch(ts.ReadFile(args[1]))
+	if len(m) != 2 {
+		ts.Fatalf("%q finds nothing", args[2])
+	}
+	ts.Setenv(args[0], m[1])
 }
 
 // sendSignal signals the process whose ID is in a file: signal HUP|INT|TERM FILE.

@@ -49,9 +49,7 @@ func (r *run) cleanup() (left []string, err error) {
 func (j *job) remove(ctx context.Context) error {
 	wanted := j.f != nil && !j.r.cfg.Keep && !j.foreign
 	var err error
-	for _, w := range j.workers {
-		_ = w.io.Release() // of memory of this process
-	}
+	dismiss(j.workers)
 	if j.f != nil {
 		_ = j.f.Close(ctx) // the session's end closes it, too
 	}

@@ -33,6 +33,7 @@ const busy = 1 << 31
 type worker struct {
 	j    *job
 	io   IO
+	size int // bytes of a request: whole blocks
 	rand *rand.PCG
 
 	// For who watches.
@@ -52,29 +53,61 @@ type counts struct {
 	_                     [64]byte
 }
 
-// dial connects, and opens the job's file.
+// How long a server may take to answer: to opens longer, as after a restart it waits for clients that had files open (RFC 8881 8.4.2).
+const (
+	dialTime = 20 * time.Second
+	openTime = 3 * time.Minute
+)
+
+func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("the server did not answer within %v", d))
+}
+
+// dial connects.
 func (j *job) dial(ctx context.Context) error {
+	ctx, cancel := within(ctx, dialTime)
+	defer cancel()
 	var err error
 	if j.s, err = Dial(ctx, &j.r.cfg.Target); err != nil {
 		return err
 	}
-	if err := j.r.fits(j.s.Limits()); err != nil {
-		return err
-	}
+	return j.r.fits(j.s.Limits())
+}
+
+// open opens the job's file.
+func (j *job) open(ctx context.Context) error {
+	ctx, cancel := within(ctx, openTime)
+	defer cancel()
+	var err error
 	if j.f, err = j.s.Open(ctx, j.name); err != nil {
 		return err
 	}
-	for range j.r.cfg.Depth {
-		io, err := j.f.NewIO(ctx, j.r.cfg.BlockSize)
-		if err != nil {
-			return err
-		}
-		j.workers = append(j.workers, &worker{j: j, io: io, rand: rand.NewPCG(j.r.cfg.Seed, uint64(j.n)<<32|uint64(len(j.workers)))})
+	if j.workers, err = j.hire(ctx, j.r.cfg.Depth, j.r.cfg.BlockSize); err != nil {
+		return err
 	}
 	j.blocks = j.r.cfg.Size / int64(j.r.cfg.BlockSize)
 	j.state = make([]atomic.Uint32, j.blocks)
 	j.gen.Store(uint32(rand.Uint64()))
 	return j.look(ctx)
+}
+
+// hire makes workers for requests of size bytes.
+func (j *job) hire(ctx context.Context, n, size int) (list []*worker, err error) {
+	for i := range n {
+		io, err := j.f.NewIO(ctx, size)
+		if err != nil {
+			dismiss(list)
+			return nil, err
+		}
+		list = append(list, &worker{j: j, io: io, size: size, rand: rand.NewPCG(j.r.cfg.Seed, uint64(j.n)<<32|uint64(i))})
+	}
+	return list, nil
+}
+
+func dismiss(list []*worker) {
+	for _, w := range list {
+		_ = w.io.Release() // of memory of this process
+	}
 }
 
 // look finds out whose the file is that was there, if one was: what is not ours is not touched.
@@ -145,15 +178,18 @@ func (w *worker) work(ctx context.Context, p *phase) {
 		if !ok {
 			return
 		}
-		off := uint64(block) * uint64(r.cfg.BlockSize)
+		off := uint64(block) * uint64(w.size)
+		n := int(min(int64(w.size), r.cfg.Size-int64(off)))
 		found, err := gen, error(nil)
 		if write {
-			found, err = w.write(ctx, p, off)
+			found, err = w.write(ctx, p, off, n)
 		} else {
-			found, err = w.read(ctx, p, off, gen)
+			found, err = w.read(ctx, p, off, n, gen)
 		}
-		if p.exclusive || gen == 0 {
-			j.state[block].Store(found)
+		if p.exclusive || p.lays || gen == 0 {
+			for b, bs := off, uint64(r.cfg.BlockSize); b < off+uint64(n); b += bs {
+				j.state[b/bs].Store(found)
+			}
 		}
 		if err != nil {
 			r.fail(w, write, off, err)
@@ -166,8 +202,7 @@ func (w *worker) work(ctx context.Context, p *phase) {
 }
 
 // write writes a new generation, and returns it; after an error it is not known what is there.
-func (w *worker) write(ctx context.Context, p *phase, off uint64) (uint32, error) {
-	n := w.j.r.cfg.BlockSize
+func (w *worker) write(ctx context.Context, p *phase, off uint64, n int) (uint32, error) {
 	gen := w.j.generation()
 	fill(w.io.Data()[:n], w.j.id, off, gen)
 	begin := w.begin()
@@ -186,8 +221,7 @@ func (w *worker) write(ctx context.Context, p *phase, off uint64) (uint32, error
 }
 
 // read reads, and checks what it has read.
-func (w *worker) read(ctx context.Context, p *phase, off uint64, gen uint32) (uint32, error) {
-	n := w.j.r.cfg.BlockSize
+func (w *worker) read(ctx context.Context, p *phase, off uint64, n int, gen uint32) (uint32, error) {
 	begin := w.begin()
 	b, err := w.io.Read(ctx, off, n)
 	took := w.end(begin)

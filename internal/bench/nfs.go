@@ -40,7 +40,7 @@ func dialNFS(ctx context.Context, t *Target, addr netip.AddrPort) (Session, erro
 		return nil, err
 	}
 	o := client.Options{
-		Host: t.Host, Path: "/" + strings.TrimPrefix(t.Share, "/"), Cred: cred, MaxIO: t.BlockSize, Slots: t.Depth, Notice: t.Notice,
+		Host: t.Host, Path: "/" + strings.TrimPrefix(t.Share, "/"), Cred: cred, MaxIO: max(t.BlockSize, layBytes), Slots: t.Depth, Notice: t.Notice,
 	}
 	if t.MountPort != 0 {
 		o.MountAddr = net.JoinHostPort(t.Host, strconv.Itoa(t.MountPort))

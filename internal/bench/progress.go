@@ -26,7 +26,7 @@ func (p Progress) String() string {
 }
 
 // watch reports progress, and ends requests that take too long, until done is closed.
-func (r *run) watch(jobs []*job, p *phase, done <-chan struct{}) {
+func (r *run) watch(workers []*worker, p *phase, done <-chan struct{}) {
 	t := time.NewTicker(tick)
 	defer t.Stop()
 	begin := r.now()
@@ -39,14 +39,12 @@ func (r *run) watch(jobs []*job, p *phase, done <-chan struct{}) {
 		}
 		now := r.now()
 		cur := Progress{Phase: p.name, Elapsed: time.Duration(now - begin), Done: -1}
-		for _, j := range jobs {
-			for _, w := range j.workers {
-				if b := w.began.Load(); b != 0 && time.Duration(now-b) > r.cfg.Timeout {
-					r.giveUp(fmt.Errorf("a request has no answer after %v (--timeout)", r.cfg.Timeout))
-				}
-				cur.Bytes += w.bytes.Load()
-				cur.Ops += w.ops.Load()
+		for _, w := range workers {
+			if b := w.began.Load(); b != 0 && time.Duration(now-b) > r.cfg.Timeout {
+				r.giveUp(fmt.Errorf("a request has no answer after %v (--timeout)", r.cfg.Timeout))
 			}
+			cur.Bytes += w.bytes.Load()
+			cur.Ops += w.ops.Load()
 		}
 		if r.cfg.Progress == nil {
 			continue

@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	dialTime = 20 * time.Second
 	// graceTime is how long requests outstanding may take to end after the run was told to.
 	graceTime = 5 * time.Second
 	tick      = 250 * time.Millisecond
@@ -46,6 +45,7 @@ type phase struct {
 	name      string
 	pick      func(*worker) (block int64, write, ok bool)
 	exclusive bool // there are writes
+	lays      bool // each block is written once, in requests of any size
 	counted   bool // as many requests as there are blocks, whichever
 	measured  bool
 	until     int64 // since the run's base
@@ -87,13 +87,14 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 
 // setup connects all jobs, and lays their files out where that is needed.
 func (r *run) setup(ctx context.Context) error {
-	dctx, cancel := context.WithTimeoutCause(ctx, dialTime, fmt.Errorf("the server did not answer within %v", dialTime))
-	defer cancel()
 	for n := range r.cfg.Jobs {
 		name := fmt.Sprintf("%s.%d", r.cfg.Name, n)
 		j := &job{r: r, n: n, name: name, id: fileID(name)}
 		r.jobs = append(r.jobs, j)
-		if err := j.dial(dctx); err != nil {
+		if err := j.dial(ctx); err != nil {
+			return r.explain(ctx, err)
+		}
+		if err := j.open(ctx); err != nil {
 			return r.explain(ctx, err)
 		}
 	}
@@ -120,52 +121,6 @@ func (r *run) fits(l Limits) error {
 	return nil
 }
 
-// layout writes the files that are not whole. Their first block says that they are not until they are.
-func (r *run) layout(ctx context.Context) error {
-	var jobs []*job
-	for _, j := range r.jobs {
-		if r.cfg.Op == OpWrite || j.laid {
-			continue
-		}
-		jobs = append(jobs, j)
-		io := j.workers[0].io
-		fill(io.Data()[:r.cfg.BlockSize], j.id, 0, 0)
-		if err := io.Write(r.ioCtx, 0, r.cfg.BlockSize); err != nil {
-			return r.explain(ctx, fmt.Errorf("laying out %s: %w", j.name, err))
-		}
-	}
-	if len(jobs) == 0 {
-		return nil
-	}
-	p := &phase{name: "laying out", until: forever, exclusive: true, total: int64(len(jobs)) * r.cfg.Size}
-	p.pick = func(w *worker) (int64, bool, bool) {
-		i := w.j.next.Add(1)
-		return i, true, i < w.j.blocks
-	}
-	r.phase(jobs, p)
-	for _, j := range jobs {
-		j.next.Store(0)
-	}
-	p.pick = func(w *worker) (int64, bool, bool) { return 0, true, w.j.next.Add(1) == 1 }
-	if !r.stopping.Load() {
-		r.phase(jobs, p)
-	}
-	for _, j := range jobs {
-		j.next.Store(0)
-		if err := r.failure(); err != nil {
-			return err
-		}
-		if r.stopping.Load() {
-			return r.explain(ctx, context.Cause(ctx))
-		}
-		j.laid = true
-		if err := j.f.Flush(r.ioCtx); err != nil {
-			return r.explain(ctx, fmt.Errorf("flushing %s: %w", j.name, err))
-		}
-	}
-	return nil
-}
-
 // measure does what the run is for.
 func (r *run) measure(ctx context.Context) error {
 	r.res = newResult(r)
@@ -179,7 +134,7 @@ func (r *run) measure(ctx context.Context) error {
 	if r.cfg.Time > 0 {
 		p.until = r.now() + int64(r.cfg.Time)
 	}
-	r.phase(r.jobs, p)
+	r.phase(r.workers(), p)
 	r.res.elapsed, r.res.cpu = time.Since(begin), cpuTime()-cpu
 	r.res.Interrupted = ctx.Err() != nil
 	if err := r.failure(); err != nil || !r.cfg.Op.writes() {
@@ -222,7 +177,7 @@ func (r *run) check() {
 	for _, j := range r.jobs {
 		j.next.Store(0)
 	}
-	r.phase(r.jobs, &phase{name: "checking", until: forever, pick: func(w *worker) (int64, bool, bool) {
+	r.phase(r.workers(), &phase{name: "checking", until: forever, pick: func(w *worker) (int64, bool, bool) {
 		for {
 			i := w.j.next.Add(1) - 1
 			if i >= w.j.blocks || w.j.state[i].Load() != 0 {
@@ -232,17 +187,23 @@ func (r *run) check() {
 	}})
 }
 
-// phase lets all workers of the jobs work, and watches them.
-func (r *run) phase(jobs []*job, p *phase) {
+// workers are those of all jobs.
+func (r *run) workers() (list []*worker) {
+	for _, j := range r.jobs {
+		list = append(list, j.workers...)
+	}
+	return list
+}
+
+// phase lets workers work, and watches them.
+func (r *run) phase(workers []*worker, p *phase) {
 	done := make(chan struct{})
 	var watch, wg sync.WaitGroup
-	watch.Go(func() { r.watch(jobs, p, done) })
-	for _, j := range jobs {
-		for _, w := range j.workers {
-			w.ops.Store(0)
-			w.bytes.Store(0)
-			wg.Go(func() { w.work(r.ioCtx, p) })
-		}
+	watch.Go(func() { r.watch(workers, p, done) })
+	for _, w := range workers {
+		w.ops.Store(0)
+		w.bytes.Store(0)
+		wg.Go(func() { w.work(r.ioCtx, p) })
 	}
 	wg.Wait()
 	close(done)

@@ -207,7 +207,8 @@ func (c *Client) connect(ctx context.Context) error {
 	if err := c.m.Connect(x, c.opt.Dialects...); err != nil {
 		return err
 	}
-	st, flags, err := c.m.Login(x, c.opt.Identity, Setup{Mode: wire.NegotiateSigningEnabled})
+	// Many servers sign the last response of old dialects only if they sign everything.
+	st, flags, err := c.m.Login(x, c.opt.Identity, Setup{Mode: wire.NegotiateSigningEnabled, Unsigned: !c.opt.Sign})
 	switch {
 	case err != nil:
 		return err
