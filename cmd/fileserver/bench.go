@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -163,23 +162,18 @@ func printResult(w io.Writer, res *bench.Result, asJSON bool) error {
 }
 
 // benchPassword is the password of SMB.
-func benchPassword(c *cobra.Command, file string) (string, error) {
-	in := c.InOrStdin()
-	if file != "" {
-		f, err := os.Open(file)
-		if err != nil {
-			return "", fmt.Errorf("--password-file: %w", err)
-		}
-		defer f.Close()
-		in = f
-	} else if t, ok := in.(*os.File); ok && isTerminal(t) {
-		return ask(t, c.ErrOrStderr(), "password: ")
+func benchPassword(c *cobra.Command, file string) (line string, err error) {
+	if file == "" {
+		line, err = secret(c)
+	} else if f, ferr := os.Open(file); ferr != nil {
+		return "", fmt.Errorf("--password-file: %w", ferr)
+	} else {
+		line, err = firstLine(f)
+		_ = f.Close()
 	}
-	line, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil {
 		return "", fmt.Errorf("reading the password: %w", err)
 	}
-	line = strings.TrimRight(line, "\r\n")
 	if line == "" {
 		return "", errors.New("there is no password: write it into the first line of standard input, or of a file named by --password-file")
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -158,16 +156,4 @@ func verbsUsable() error {
 		return err
 	}
 	return p.Close()
-}
-
-// secret asks once at a terminal, and otherwise reads the first line of standard input.
-func secret(c *cobra.Command) (string, error) {
-	if in, ok := c.InOrStdin().(*os.File); ok && isTerminal(in) {
-		return ask(in, c.ErrOrStderr(), "password: ")
-	}
-	line, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	return strings.TrimRight(line, "\r\n"), nil
 }

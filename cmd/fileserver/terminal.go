@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
 
@@ -50,6 +53,24 @@ func ask(in *os.File, out io.Writer, prompt string) (string, error) {
 	}
 	fmt.Fprintln(out)
 	return r.line, errors.Join(r.err, restore())
+}
+
+// secret asks once at a terminal, and otherwise reads the first line of standard input.
+func secret(c *cobra.Command) (string, error) {
+	in := c.InOrStdin()
+	if f, ok := in.(*os.File); ok && isTerminal(f) {
+		return ask(f, c.ErrOrStderr(), "password: ")
+	}
+	return firstLine(in)
+}
+
+// firstLine reads a line, which may be the only one, without its end.
+func firstLine(r io.Reader) (string, error) {
+	line, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return strings.TrimRight(line, "\r\n"), nil
 }
 
 // readLine reads a line byte by byte: what follows is the next question's.

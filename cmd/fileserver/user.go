@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/user"
 	"strconv"
@@ -220,11 +218,11 @@ func userList() *cobra.Command {
 func password(c *cobra.Command) ([16]byte, error) {
 	in, ok := c.InOrStdin().(*os.File)
 	if !ok || !isTerminal(in) {
-		line, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
+		line, err := firstLine(c.InOrStdin())
+		if err != nil {
 			return [16]byte{}, err
 		}
-		return hashOf(strings.TrimRight(line, "\r\n"))
+		return hashOf(line)
 	}
 	first, err := ask(in, c.ErrOrStderr(), "password: ")
 	if err != nil {
