@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"fileserver/smb/namespace"
 )
 
 // pattern is a search pattern of QUERY_DIRECTORY (MS-FSA 2.1.4.4). Besides * and ? it may have the wildcards that DOS' rules
@@ -11,6 +13,8 @@ import (
 type pattern struct {
 	chars []rune // without case; nil: everything
 	wild  bool
+	// short: it could be a made-up name of 8.3 characters, which stands for another.
+	short string
 }
 
 // parsePattern reads a pattern.
@@ -28,6 +32,9 @@ func parsePattern(s string) pattern {
 			continue
 		}
 		p.chars = append(p.chars, foldRune(r))
+	}
+	if namespace.MadeUp(s) {
+		p.short = strings.ToUpper(s)
 	}
 	return p
 }

@@ -93,30 +93,16 @@ func queryNormalizedName(iq *infoQuery) wire.Status {
 	return wire.StatusSuccess
 }
 
-// queryAlternateName tells the file's name of 8.3 characters: its own, where that is one. Others are not made up.
+// queryAlternateName tells the file's name of 8.3 characters. Where names are found in their own case only, none is made up.
 func queryAlternateName(iq *infoQuery) wire.Status {
 	path := shownPath(iq.o.path())
 	name := path[strings.LastIndexByte(path, '\\')+1:]
-	short := strings.ToUpper(name)
-	if !isShortName(short) || short != name && iq.o.tree.share.CaseSensitive {
+	short, madeUp := namespace.ShortName(name)
+	if name == "" || (madeUp || short != name) && iq.o.tree.share.CaseSensitive {
 		return wire.StatusObjectNameNotFound
 	}
 	iq.out = wire.AppendNameInfo(iq.out, short)
 	return wire.StatusSuccess
-}
-
-// isShortName tells whether an upper-case name has the form of 8.3 characters (MS-FSCC 2.1.5.2.1).
-func isShortName(name string) bool {
-	base, ext, dot := strings.Cut(name, ".")
-	if len(base) < 1 || len(base) > 8 || dot && len(ext) < 1 || len(ext) > 3 {
-		return false
-	}
-	for _, c := range base + ext {
-		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'()-@^_`{}~", c) {
-			return false
-		}
-	}
-	return true
 }
 
 func queryPosition(iq *infoQuery) wire.Status {

@@ -31,6 +31,7 @@ type found struct {
 	shown  string // to the client
 	cookie uint64
 	info   info
+	eaSize uint32 // bytes
 }
 
 // restart begins the enumeration. Without a pattern it has the one it had (MS-SMB2 3.3.5.18).
@@ -135,7 +136,7 @@ func (w *searcher) batch(n int) (eof bool, err error) {
 		if !w.o.posix {
 			shown = namespace.Visible(e.Name)
 		}
-		if w.mask != 0 && e.Attr.Mask == 0 || !s.pattern.match(shown) { // it is gone already, or not meant
+		if w.mask != 0 && e.Attr.Mask == 0 || !s.pattern.match(shown) && !w.standsFor(shown) { // it is gone already, or not meant
 			if len(s.batch) == 0 {
 				s.cookie = e.Cookie
 			} else {
@@ -146,6 +147,18 @@ func (w *searcher) batch(n int) (eof bool, err error) {
 		s.batch = append(s.batch, found{name: e.Name, shown: shown, cookie: e.Cookie, info: info{attr: e.Attr}})
 		return true
 	})
+}
+
+// shortNames tells whether names of 8.3 characters are made up.
+func (w *searcher) shortNames() bool { return !w.o.posix && !w.o.tree.share.CaseSensitive }
+
+// standsFor tells whether the pattern is the name of 8.3 characters that was made up for a name.
+func (w *searcher) standsFor(shown string) bool {
+	if w.s.pattern.short == "" || !w.shortNames() {
+		return false
+	}
+	short, madeUp := namespace.ShortName(shown)
+	return madeUp && short == w.s.pattern.short
 }
 
 // details completes what a listing tells of an entry: what is kept beside the file, and of a link what it leads to, if the
@@ -165,11 +178,27 @@ func (w *searcher) details(f *found) {
 			break
 		}
 		if n, err := w.o.node.Lookup(w.ctx, w.c, f.name); err == nil {
-			f.info.meta = namespace.LoadMeta(w.ctx, n)
+			w.beside(f, n)
+			f.info.complete(w.view, f.name)
+			w.o.session.srv.stamps.show(w.o.tree.share.key(n), &f.info)
 			n.Release()
+			return
 		}
 	}
 	f.info.complete(w.view, f.name)
+}
+
+// beside finds what is kept beside the object. Most have nothing.
+func (w *searcher) beside(f *found, n vfs.Node) {
+	if names, err := n.(vfs.Xattrer).ListXattrs(w.ctx, root); err != nil || len(names) == 0 {
+		return
+	}
+	f.info.meta = namespace.LoadMeta(w.ctx, n)
+	switch w.class {
+	case wire.FileDirectoryInformation, wire.FilePosixInformation:
+	default:
+		f.eaSize = eaSize(w.ctx, n)
+	}
 }
 
 // follow shows what a link leads to, if that is what a client gets that opens it.
@@ -196,7 +225,16 @@ func (w *searcher) add(f *found) bool {
 	i, e := &f.info, &w.entry
 	e.Times, e.EndOfFile, e.AllocationSize = i.times, i.size(), i.allocated()
 	e.FileAttributes, e.FileID, e.Links = i.dos, i.attr.FileID, i.attr.Nlink
-	e.ReparseTag, e.EASize, e.Name = i.tag(), i.tag(), f.shown
+	e.ReparseTag, e.EASize, e.Name = i.tag(), f.eaSize, f.shown
+	if e.ReparseTag != 0 {
+		e.EASize = e.ReparseTag
+	}
+	e.ShortName = ""
+	if (w.class == wire.FileBothDirectoryInformation || w.class == wire.FileIDBothDirectoryInformation) && w.shortNames() && w.s.dots == 2 {
+		if short, madeUp := namespace.ShortName(f.shown); madeUp {
+			e.ShortName = short
+		}
+	}
 	if w.class == wire.FilePosixInformation {
 		e.Mode = posixMode(&i.attr)
 		e.Owner = secdesc.UnixUser(i.attr.UID).Append(e.Owner[:0])

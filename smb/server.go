@@ -87,6 +87,7 @@ type Server struct {
 	lastFile atomic.Uint64 // IDs of opens
 	lastOpen atomic.Uint64
 	links    links
+	stamps   stamps
 	streams  streams
 	renames  sync.Mutex // held during a rename or link, taken with nothing else held
 	appends  sync.Mutex // held during a WRITE of an open that may only append, likewise

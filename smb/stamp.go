@@ -2,16 +2,65 @@ package smb
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 
 	"fileserver/smb/wire"
 	"fileserver/vfs"
+	"fileserver/vfs/lock"
 )
 
-// stamp is a time of change that a client has set. No file system lets it be set: it is
-// shown as long as the name is open and the object does not change again.
+// stamp is a time of change that a client has set. No file system lets it be set: it is shown as long as the object does not
+// change again, and the server remembers.
 type stamp struct {
-	time wire.Filetime // 0: none
-	real vfs.Time      // the object's, when it was set
+	time wire.Filetime
+	real vfs.Time // the object's, when it was set
+}
+
+// maxStamps bounds how many objects' are remembered.
+const maxStamps = 4096
+
+// stamps are those remembered. mu is a leaf.
+type stamps struct {
+	count atomic.Int32 // 0: there are none, and nobody need ask
+
+	mu sync.Mutex
+	of map[lock.FileKey]stamp
+}
+
+// set remembers a time of change.
+func (s *stamps) set(k lock.FileKey, x stamp) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = make(map[lock.FileKey]stamp)
+	}
+	if _, ok := s.of[k]; !ok && len(s.of) >= maxStamps {
+		for old := range s.of { // any
+			delete(s.of, old)
+			break
+		}
+	}
+	s.of[k] = x
+	s.count.Store(int32(len(s.of)))
+}
+
+// show puts an object's time of change into what is said of it, unless it has changed again.
+func (s *stamps) show(k lock.FileKey, i *info) {
+	if s.count.Load() == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x, ok := s.of[k]
+	switch {
+	case !ok:
+	case x.real == i.attr.Ctime:
+		i.times.Change = x.time
+	default:
+		delete(s.of, k)
+		s.count.Store(int32(len(s.of)))
+	}
 }
 
 // setChangeTime has the time of change be t, until something changes.
@@ -20,10 +69,7 @@ func (o *Open) setChangeTime(ctx context.Context, t wire.Filetime) wire.Status {
 	if err != nil {
 		return statusOf(err)
 	}
-	l := &o.session.srv.links
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	o.link.stamp = stamp{t, a.Ctime}
+	o.session.srv.stamps.set(o.link.key, stamp{t, a.Ctime})
 	return wire.StatusSuccess
 }
 
@@ -37,12 +83,9 @@ func (l *links) reserve(k *link, n uint64) {
 	k.reserved = (n + allocationUnit - 1) &^ (allocationUnit - 1)
 }
 
-// adorn shows what is said of an object as long as the name is open: the time of change that was set, the storage that was reserved.
+// adorn shows what is said of an object as long as the name is open: the storage that was reserved.
 func (l *links) adorn(k *link, i *info) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := &k.stamp; s.time != 0 && s.real == i.attr.Ctime {
-		i.times.Change = s.time
-	}
 	i.attr.Used = max(i.attr.Used, k.reserved)
 }

@@ -227,10 +227,16 @@ func (v *View) lookup(ctx context.Context, c *vfs.Cred, dir vfs.Node, name strin
 	if err == nil || err != vfs.ErrNotFound && vfs.StatusOf(err) != vfs.ErrNotFound {
 		return n, name, err
 	}
-	if exact || v.opt.CaseSensitive || v.fs.Caps().CaseInsensitive || !cased(name) {
+	if exact || v.opt.CaseSensitive {
 		return nil, name, err
 	}
-	disk, ferr := v.tables.find(ctx, c, dir, name)
+	disk, ferr := name, error(vfs.ErrNotFound)
+	if !v.fs.Caps().CaseInsensitive && cased(name) {
+		disk, ferr = v.tables.find(ctx, c, dir, name)
+	}
+	if ferr != nil && MadeUp(name) {
+		disk, ferr = short(ctx, c, dir, name)
+	}
 	if ferr != nil || disk == name {
 		return nil, name, err // who may not list the directory finds exact names only
 	}

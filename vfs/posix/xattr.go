@@ -92,11 +92,15 @@ func (n *node) ListXattrs(_ context.Context, c *vfs.Cred) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	buf := make([]byte, 4<<10)
+	// Most objects have few. With no names the kernel says so whatever the room.
+	buf := make([]byte, 512)
 	l, err := unix.Listxattr(path, buf)
 	if err == unix.ERANGE {
 		buf = make([]byte, maxXattr)
 		l, err = unix.Listxattr(path, buf)
+	}
+	if l == 0 && err == nil {
+		return nil, nil
 	}
 	if err != nil {
 		return nil, statusOf(err)
