@@ -31,7 +31,7 @@ type link struct {
 	dir        vfs.Node   // nil: the share's root; the link's own reference
 	left       []vfs.Node // directories it has been moved from: somebody may be using them
 	name, path string     // on disk; path from the share's root
-	reserved   uint64 // bytes
+	reserved   uint64     // bytes
 	opens      int
 	pending    bool      // deleted with the last open; meanwhile nobody opens it
 	removed    bool      // deleted already (POSIX semantics)
