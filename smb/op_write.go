@@ -58,7 +58,7 @@ func writeRecalled(ctx context.Context, r *request) wire.Status {
 	return r.startWrite(ctx, r.open, &q, n)
 }
 
-// mayWrite checks access, range and locks.
+// mayWrite checks access, range and locks. Of what goes beyond the largest file that there can be nothing is written (MS-FSA 2.1.5.4).
 func (o *Open) mayWrite(off, n uint64) wire.Status {
 	switch {
 	case o.dir:
@@ -67,7 +67,7 @@ func (o *Open) mayWrite(off, n uint64) wire.Status {
 		return wire.StatusAccessDenied
 	case off == appendOffset && o.granted&wire.FileWriteData == 0:
 		return wire.StatusSuccess
-	case off > math.MaxInt64 || off+n > math.MaxInt64:
+	case off > math.MaxInt64 || off+n > math.MaxInt64, n > 0 && off+n > uint64(o.tree.share.FS.Caps().MaxFileSize):
 		return wire.StatusInvalidParameter
 	case o.lockedByOthers(off, n, true):
 		return wire.StatusFileLockConflict

@@ -7,6 +7,7 @@ import (
 	"fileserver/smb/namespace"
 	"fileserver/smb/smbtest"
 	"fileserver/smb/wire"
+	"fileserver/vfs/mem"
 )
 
 // query asks for an information class of a file or file system.
@@ -161,4 +162,28 @@ func TestWriteOffsets(t *testing.T) {
 			t.Errorf("%d bytes at %#x: %v, want %v", x.n, x.off, st, x.st)
 		}
 	}
+}
+
+// Of what goes beyond the largest file nothing is written.
+func TestLargestFile(t *testing.T) {
+	const largest = 1 << 20
+	fs := mem.New(mem.Options{MaxFileSize: largest})
+	c := newFileEnv(t, func(s *Share) { s.FS = fs }).files(wire.Dialect311)
+	f := c.must(want("f", wire.FileCreate)).FileID
+	for _, x := range []struct {
+		off uint64
+		n   int
+		st  wire.Status
+	}{
+		{largest, 1, wire.StatusInvalidParameter}, {largest - 1, 2, wire.StatusInvalidParameter}, {largest + 1, 0, 0}, {largest - 1, 1, 0},
+	} {
+		if st := c.write(f, x.off, sample(x.n)); st != x.st {
+			t.Errorf("%d bytes at %#x: %v, want %v", x.n, x.off, st, x.st)
+		}
+	}
+	c.set(f, wire.FileEndOfFileInformation, wire.AppendInfo64(nil, largest+1), wire.StatusInvalidParameter)
+	if size := c.all(f).Standard.EndOfFile; size != largest {
+		t.Errorf("%d bytes", size)
+	}
+	c.closeFile(f)
 }
