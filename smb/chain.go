@@ -112,6 +112,7 @@ func (ch *chain) finish(r *request, st wire.Status) error {
 	if err := r.seal(st, credits); err != nil {
 		return err
 	}
+	r.settle()
 	if (ch.out.HasInvalidate || len(ch.out.Place) > 0) && (r.hasToken || r.place.Buf != nil) {
 		ch.flush() // a message carries one token
 	}
@@ -222,6 +223,8 @@ func (ch *chain) encrypt() {
 			return
 		}
 		p = reply{buf: b, n: total}
+		ch.conn.hold.held.Add(int64(b.Cap()))
+		b.SetOwner(&ch.conn.hold)
 	}
 	if err := ch.sealed.seal(p.buf, p.n); err != nil {
 		p.buf.Release()

@@ -28,6 +28,7 @@ type Conn struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	neg    atomic.Pointer[negotiated] // nil until then
+	hold   hold
 
 	mu            sync.Mutex
 	window        *window
@@ -73,6 +74,7 @@ func (s *Server) Handler(t transport.Conn) transport.Handler {
 		log:      s.cfg.Logger.With("remote", info.RemoteAddr, "transport", info.Transport),
 		channels: map[uint64]*channel{}, setups: map[uint64]*setup{},
 	}
+	c.hold.limit = int64(s.cfg.MaxHeld)
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	s.mu.Lock()
 	s.conns[c] = struct{}{}

@@ -16,6 +16,8 @@ type command struct {
 	expired bool
 	// ownRoom: run takes its response's buffer itself (request.room, request.payload).
 	ownRoom bool
+	// data: it holds data, as much as its CreditCharge pays for.
+	data bool
 }
 
 // commands are the commands there are.
@@ -28,15 +30,15 @@ var commands = [wire.Commands]command{
 	wire.CmdCreate:         {run: opCreate, tree: true},
 	wire.CmdClose:          {run: opClose, tree: true, expired: true},
 	wire.CmdFlush:          {run: opFlush, tree: true},
-	wire.CmdRead:           {run: opRead, tree: true, ownRoom: true},
-	wire.CmdWrite:          {run: opWrite, tree: true},
+	wire.CmdRead:           {run: opRead, tree: true, ownRoom: true, data: true},
+	wire.CmdWrite:          {run: opWrite, tree: true, data: true},
 	wire.CmdLock:           {run: opLock, tree: true, expired: true},
-	wire.CmdIoctl:          {run: opIoctl, tree: true, ownRoom: true},
+	wire.CmdIoctl:          {run: opIoctl, tree: true, ownRoom: true, data: true},
 	wire.CmdCancel:         {run: opCancel, ownRoom: true},
 	wire.CmdEcho:           {run: opEcho},
-	wire.CmdQueryDirectory: {run: opQueryDirectory, tree: true, ownRoom: true},
+	wire.CmdQueryDirectory: {run: opQueryDirectory, tree: true, ownRoom: true, data: true},
 	wire.CmdChangeNotify:   {run: opChangeNotify, tree: true},
-	wire.CmdQueryInfo:      {run: opQueryInfo, tree: true, ownRoom: true},
+	wire.CmdQueryInfo:      {run: opQueryInfo, tree: true, ownRoom: true, data: true},
 	wire.CmdSetInfo:        {run: opSetInfo, tree: true},
 	wire.CmdOplockBreak:    {run: opOplockBreak, tree: true},
 }
@@ -51,6 +53,16 @@ func (r *request) dispatch() wire.Status {
 	if st := r.resolve(row); st != wire.StatusSuccess {
 		return st
 	}
+	if row.data {
+		if st := r.admit(); st != wire.StatusSuccess {
+			return st
+		}
+	}
+	return r.run(row)
+}
+
+// run handles the request.
+func (r *request) run(row *command) wire.Status {
 	if !row.ownRoom {
 		if err := r.room(smallRoom); err != nil {
 			r.conn.log.Warn("smb: request refused", "command", r.hdr.Command, "err", err)

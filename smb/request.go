@@ -41,6 +41,7 @@ type request struct {
 	into      []transport.Descriptor                      // the client's memory, of READ and WRITE; storage is kept
 	token     uint32                                      // to be invalidated with the response
 	hasToken  bool                                        //
+	held      int64                                       // bytes that hold counts for it
 	data      *slab.Buf                                   // the handler's; given back with the response
 	then      func(context.Context, *request) wire.Status // how it goes on, once parked
 	placed    error                                       // how the pull ended
@@ -186,6 +187,9 @@ func (r *request) Completed(err error) {
 
 // reset gives back what the request holds and makes it ready for its next use.
 func (r *request) reset() {
+	if r.held > 0 {
+		r.conn.hold.give(r.held)
+	}
 	if r.counted != nil {
 		r.counted.sequence.end(r.hdr.ChannelSequence())
 	}

@@ -63,6 +63,9 @@ type Config struct {
 	MaxCredits   int // per connection, 0: 8192
 	MaxReadWrite int // bytes of one READ or WRITE, 0: 8 MiB
 	MaxSessions  int // 0: 16384
+	// MaxHeld is the data that the requests of one connection hold at most, bytes, until their responses have left; 0: 64 MiB.
+	// One request alone may hold more. Others wait.
+	MaxHeld int
 }
 
 // Observer is told what happens, for metrics. Its methods must not block.
@@ -124,6 +127,9 @@ func NewServer(cfg Config) (*Server, error) {
 	}
 	if cfg.MaxReadWrite <= 0 || cfg.MaxReadWrite > 8<<20 {
 		cfg.MaxReadWrite = 8 << 20
+	}
+	if cfg.MaxHeld <= 0 {
+		cfg.MaxHeld = defaultMaxHeld
 	}
 	if cfg.MaxSessions <= 0 {
 		cfg.MaxSessions = 16384

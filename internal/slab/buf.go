@@ -13,8 +13,19 @@ type Buf struct {
 	size  int
 	n     int
 	refs  atomic.Int32
+	owner Owner
 	debug *record // Config.Debug
 }
+
+// Owner answers for buffers: it is told when they are given back.
+type Owner interface {
+	// Released is called when the last reference of a buffer of so many bytes has been given back, by whoever does that, with
+	// locks of its own: it must not block, nor take locks that are held around Release.
+	Released(size int)
+}
+
+// SetOwner has o told, once, when the last reference is given back, with b.Cap(). Only the sole owner of b may call it.
+func (b *Buf) SetOwner(o Owner) { b.owner = o }
 
 // Bytes is the buffer's memory, as long as asked for.
 func (b *Buf) Bytes() []byte { return b.arena.Mem[b.off : b.off+b.n : b.off+b.size] }
@@ -55,11 +66,15 @@ func (b *Buf) Release() {
 	case n < 0:
 		panic("slab: buffer released twice")
 	}
-	p := b.pool
+	p, size, owner := b.pool, b.size, b.owner
+	b.owner = nil
 	if p.cfg.Debug {
 		b.debugReleased()
 	}
 	p.mu.Lock()
 	p.put(b)
 	p.mu.Unlock()
+	if owner != nil {
+		owner.Released(size)
+	}
 }

@@ -338,3 +338,32 @@ func BenchmarkGetRelease(b *testing.B) {
 	})
 	closePool(b, p)
 }
+
+// ownerFunc is an Owner.
+type ownerFunc func(int)
+
+func (f ownerFunc) Released(n int) { f(n) }
+
+// The owner is told once, when the memory is there for others, and not of the buffer's next life.
+func TestOwner(t *testing.T) {
+	p := New(Config{Debug: true})
+	b, _ := p.TryGet(5000)
+	var told []int
+	b.SetOwner(ownerFunc(func(n int) {
+		if p.Stats().Buffers != 0 {
+			t.Error("the memory is not given back yet")
+		}
+		told = append(told, n)
+	}))
+	size := b.Cap()
+	b.Retain().Release()
+	if len(told) > 0 {
+		t.Fatal("told with a reference left")
+	}
+	b.Release()
+	c, _ := p.TryGet(5000)
+	c.Release()
+	if len(told) != 1 || told[0] != size {
+		t.Errorf("told of %v, want %d", told, size)
+	}
+}
