@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	"fileserver/config"
 	"fileserver/rdma"
@@ -79,10 +80,15 @@ func mountSMB(addr netip.Addr, share string) []Step {
 
 // windows is how to look at a Windows client, which decides for itself.
 func windows(ways []Way) []Step {
-	note := "Windows uses RDMA by itself if both lists say so, after a first connection over TCP 445. It needs an RDMA adapter of the same kind, and an edition with SMB Direct (Server, Enterprise, Pro for Workstations)"
-	if !slices.ContainsFunc(ways, func(w Way) bool { return w.Hardware }) {
-		note += "; here that is an iWARP adapter"
+	var kinds []string
+	for _, w := range ways {
+		kind := map[string]string{"iwarp": "iWARP", "roce": "RoCE", "infiniband": "InfiniBand"}[w.Transport]
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
 	}
+	note := "Windows uses RDMA by itself if both lists say so, after a first connection over TCP 445. It needs an adapter for " + strings.Join(kinds, " or ") +
+		", and an edition with SMB Direct (Server, Enterprise, Pro for Workstations)"
 	return []Step{
 		{OnWindows, "Get-SmbClientNetworkInterface", note},
 		{OnWindows, "Get-SmbMultichannelConnection -IncludeNotSelected", "what it chose, and what it saw of this server"},

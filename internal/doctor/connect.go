@@ -22,7 +22,7 @@ type Target struct {
 
 	// The ports; zero values are those that clients use.
 	NFSPort, NFSRDMAPort, SMBPort uint16
-	DirectPorts                   []uint16
+	DirectPorts                   []uint16 // empty: 5445 and 445 on iWARP, 445 on others
 
 	// IWARP is the provider in software. Verbs makes the provider of RDMA devices, or says why there is none; nil: there is none.
 	IWARP rdma.Provider
@@ -31,8 +31,9 @@ type Target struct {
 
 // Attempt is one try.
 type Attempt struct {
-	Service   string     `json:"service"`   // "nfs", "smb"
-	Transport string     `json:"transport"` // "tcp", "iwarp" (in software), "verbs"
+	Service   string     `json:"service"`          // "nfs", "smb"
+	Transport string     `json:"transport"`        // "tcp", "iwarp" (in software), "verbs"
+	Device    string     `json:"device,omitempty"` // and its transport: "mlx5_0 (roce)"
 	Address   string     `json:"address"`
 	OK        bool       `json:"ok"`
 	Severity  Severity   `json:"severity"`
@@ -128,9 +129,6 @@ func (t *Target) defaults() {
 		if *p == 0 {
 			*p = d
 		}
-	}
-	if len(t.DirectPorts) == 0 {
-		t.DirectPorts = []uint16{5445, 445}
 	}
 }
 

@@ -51,6 +51,7 @@ func (p *prober) nfsTCP(ctx context.Context, addr netip.AddrPort) Attempt {
 // nfsRDMA does the same by RDMA.
 func (p *prober) nfsRDMA(ctx context.Context, w via, addr netip.AddrPort) Attempt {
 	a, ctx, done := p.attempt(ctx, "nfs", w.transport, addr)
+	a.Device = w.device
 	done(func() error {
 		c, err := nfsrdma.Dial(ctx, w.provider, addr, nfsrdma.ClientConfig{Memory: p.memory})
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"fileserver/rdma"
 	"fileserver/smb/client"
 	"fileserver/smb/crypt"
 	"fileserver/smb/wire"
@@ -20,10 +21,10 @@ import (
 // smb tries SMB by TCP and RDMA.
 func (p *prober) smb(ctx context.Context, addr netip.Addr) []Attempt {
 	list := []Attempt{p.smbTCP(ctx, netip.AddrPortFrom(addr, p.SMBPort))}
-	ways, missing := p.providers(ctx, "smb", netip.AddrPortFrom(addr, p.DirectPorts[0]))
+	ways, missing := p.providers(ctx, "smb", netip.AddrPortFrom(addr, p.directPorts(rdma.TransportIWARP)[0]))
 	for _, w := range ways {
 		var tried []Attempt
-		for _, port := range p.DirectPorts {
+		for _, port := range p.directPorts(w.wire) {
 			a := p.smbDirect(ctx, w, netip.AddrPortFrom(addr, port))
 			tried = append(tried, a)
 			if a.OK {
@@ -59,6 +60,7 @@ func (p *prober) smbTCP(ctx context.Context, addr netip.AddrPort) Attempt {
 // smbDirect does the same over SMB Direct.
 func (p *prober) smbDirect(ctx context.Context, w via, addr netip.AddrPort) Attempt {
 	a, ctx, done := p.attempt(ctx, "smb", w.transport, addr)
+	a.Device = w.device
 	done(func() error {
 		nc, err := smbdirect.DialNet(ctx, w.provider, addr, p.memory, smbdirect.Params{})
 		if err != nil {

@@ -40,6 +40,9 @@ func explain(a *Attempt, addr netip.AddrPort, err error) {
 	say := func(code, what, why string, do ...Step) { a.Code, a.What, a.Why, a.Do = code, what, why, do }
 	listening := Step{OnServer, fmt.Sprintf("ss -ltnp sport = :%d", addr.Port()), "who listens; `fileserver doctor` there says more"}
 	open := Step{OnServer, fmt.Sprintf("firewall-cmd --add-port=%d/tcp", addr.Port()), "or what your firewall is opened by"}
+	if a.Transport == "verbs" {
+		listening.Command = "rdma resource show cm_id"
+	}
 	switch {
 	case hasWire && wire.Reason == iwarp.ReasonNotMPA:
 		say("not-iwarp", on+" answers, but not as iWARP does", "a plain TCP service listens there: without RDMA, or for RoCE and InfiniBand, which have ports of their own", listening)
@@ -47,6 +50,8 @@ func explain(a *Attempt, addr netip.AddrPort, err error) {
 		say("iwarp-mismatch", on+" speaks an iWARP that does not go with ours", wire.Error())
 	case isReject && strings.Contains(rejected.Reason, "closed the connection"):
 		say("not-iwarp", on+" ended the connection instead of answering as iWARP does", "mostly a plain TCP service; or an iWARP server with no room for more connections", listening)
+	case isReject && strings.Contains(rejected.Reason, "nobody listens"), isRefused(err) && a.Transport == "verbs":
+		say("refused", "nobody listens on "+on+" of the RDMA device", "the connection was refused at once", listening)
 	case isReject:
 		say("rejected", "the server's consumer refused the connection", rejected.Reason+": it has too many connections, is shutting down, or another service has the port", listening)
 	case errors.As(err, &silent):

@@ -90,12 +90,25 @@ func (p *prober) reachable(ctx context.Context, addrs []netip.Addr) netip.Addr {
 type via struct {
 	transport string
 	provider  rdma.Provider
+	device    string         // of "verbs"
+	wire      rdma.Transport // of the device
+}
+
+// directPorts are the ports to try for SMB Direct.
+func (p *prober) directPorts(wire rdma.Transport) []uint16 {
+	switch {
+	case len(p.DirectPorts) > 0:
+		return p.DirectPorts
+	case wire == rdma.TransportIWARP:
+		return []uint16{5445, 445}
+	}
+	return []uint16{445}
 }
 
 // providers are the ways there are, and attempts that tell why another is not.
 func (p *prober) providers(ctx context.Context, service string, addr netip.AddrPort) (ways []via, missing []Attempt) {
 	if p.IWARP != nil {
-		ways = append(ways, via{"iwarp", p.IWARP})
+		ways = append(ways, via{transport: "iwarp", provider: p.IWARP, wire: rdma.TransportIWARP})
 	}
 	none := Attempt{Service: service, Transport: "verbs", Address: addr.String(), Code: "no-provider", What: "not tried: this program cannot use RDMA devices here"}
 	if p.verbs == nil {
@@ -113,6 +126,8 @@ func (p *prober) providers(ctx context.Context, service string, addr netip.AddrP
 			{OnClient, "rdma link add siw0 type siw netdev INTERFACE", "makes one in software, for iWARP; type rxe for RoCE"}}
 		return ways, []Attempt{none}
 	}
+	w := via{transport: "verbs", provider: p.verbs, wire: id.Device().Caps().Transport}
+	w.device = fmt.Sprintf("%s (%v)", id.Device().Name(), w.wire)
 	_ = id.Close()
-	return append(ways, via{"verbs", p.verbs}), nil
+	return append(ways, w), nil
 }

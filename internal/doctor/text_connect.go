@@ -16,7 +16,7 @@ func (c *Connection) WriteText(w io.Writer) error {
 	t.line("")
 	for i := range c.Attempts {
 		a := &c.Attempts[i]
-		t.wrap(fmt.Sprintf("%-8s", a.Severity), fmt.Sprintf("%s, %s, %s: %s%s", strings.ToUpper(a.Service), transports[a.Transport], a.Address, a.What, a.took()))
+		t.wrap(fmt.Sprintf("%-8s", a.Severity), fmt.Sprintf("%s, %s, %s: %s%s", strings.ToUpper(a.Service), strings.TrimRight(transports[a.Transport]+" "+a.Device, " "), a.Address, a.What, a.took()))
 		if a.SMB != nil {
 			t.smb(a.SMB)
 		}
