@@ -65,8 +65,8 @@ func fsctlSetZeroData(ctx context.Context, r *request, q *wire.IoctlRequest) ([]
 	case o.lockedByOthers(z.Offset, z.Beyond-z.Offset, true):
 		return nil, wire.StatusFileLockConflict
 	}
-	return r.recalledFsctl(ctx, q, func(ctx context.Context, r *request, _ *wire.IoctlRequest) ([]byte, wire.Status) {
-		return nil, r.open.zero(ctx, int64(z.Offset), int64(z.Beyond))
+	return r.recalledFsctl(ctx, q, func(_ context.Context, r *request, _ *wire.IoctlRequest) ([]byte, wire.Status) {
+		return nil, r.open.zero(r.conn.ctx, int64(z.Offset), int64(z.Beyond)) // where there are no holes that may take long
 	})
 }
 
