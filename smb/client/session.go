@@ -55,6 +55,9 @@ func (c *Machine) Connect(x Exchange, dialects ...wire.Dialect) error {
 		return err
 	}
 	r := list[0]
+	if r.Command != wire.CmdNegotiate {
+		return broken("%v is answered by %v", wire.CmdNegotiate, r.Command)
+	}
 	if r.Status != wire.StatusSuccess {
 		return &StatusError{r.Command, r.Status}
 	}
@@ -116,6 +119,9 @@ func (c *Machine) Login(x Exchange, who Identity, s Setup) (wire.Status, uint16,
 		}
 		if r, err = c.response(raw, false); err != nil {
 			return r, err
+		}
+		if r.Command != wire.CmdSessionSetup {
+			return r, broken("%v is answered by %v", wire.CmdSessionSetup, r.Command)
 		}
 		c.Credits += int(r.Credits)
 		if r.Status == wire.StatusMoreProcessingRequired {

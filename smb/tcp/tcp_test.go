@@ -410,3 +410,45 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%v allocations per message", n)
 	}
 }
+
+// TestClient has both ends of a connection: messages of any length, from the beginning, and an end that is told once.
+func TestClient(t *testing.T) {
+	r := newRig(t, Config{}, func(p *peer, buf *slab.Buf) {
+		p.conn.(transport.Authenticator).Authenticated()
+		echo(p, buf)
+	})
+	nc, err := net.Dial("tcp", r.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan []byte, 1)
+	back := &peer{t: t, closed: make(chan error, 1), onMsg: func(_ *peer, buf *slab.Buf) {
+		got <- bytes.Clone(buf.Bytes())
+		buf.Release()
+	}}
+	c, err := NewClient(nc, Config{Buffers: r.pool, Handler: func(transport.Conn) transport.Handler { return back }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 1000, 60 << 10, 8 << 20} {
+		msg := random(n)
+		buf, ok := r.pool.TryGet(n)
+		if !ok {
+			t.Fatal("the pool is exhausted")
+		}
+		copy(buf.Bytes(), msg)
+		if err := c.Send(&transport.Outgoing{Pieces: []transport.Piece{{Buf: buf, Len: n}}}); err != nil {
+			t.Fatal(err)
+		}
+		if b := <-got; !bytes.Equal(b, msg) {
+			t.Fatalf("%d bytes came back changed", n)
+		}
+	}
+	c.Disconnect(nil, false)
+	if err := back.ended(t); err != nil {
+		t.Error(err)
+	}
+	if _, err := NewClient(nc, Config{Buffers: r.pool}); err == nil {
+		t.Error("a client without a handler")
+	}
+}
