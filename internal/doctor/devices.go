@@ -85,6 +85,14 @@ func (e *examiner) devicePort(service string, d *rdma.DeviceInfo, p *rdma.PortIn
 			Why: "the server cannot listen there", Do: stopKernel(l.Kernel, service+".rdma_port")})
 		return true
 	}
+	// For rdma_cm this is fixed, whatever ip_unprivileged_port_start says (cma_use_port in Linux).
+	if port < 1024 && !e.BindLow && !ours {
+		e.block("verbs", "port-privilege", service)
+		e.add(Finding{Severity: Error, Code: "port-privilege", Service: service, What: fmt.Sprintf("port %d of the RDMA device %s needs privilege: ports of devices below 1024 do, whatever those of TCP need", port, d.Name),
+			Do: []Step{{OnServer, "AmbientCapabilities=CAP_NET_BIND_SERVICE", "in the [Service] section of its systemd unit"},
+				{OnServer, "setcap cap_net_bind_service=+ep $(which fileserver)", "or run the server as root, or give " + service + ".rdma_port another number"}}})
+		return true
+	}
 	if running := e.server(); running > 0 && e.CMKnown && reached && !ours {
 		e.block("verbs", "not-listening", service)
 		e.add(Finding{Severity: Warning, Code: "not-listening", Service: service, What: fmt.Sprintf("the server that runs does not listen on port %d of %s", port, d.Name),

@@ -322,6 +322,10 @@ func TestExaminePorts(t *testing.T) {
 			f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0")
 			f.CM = []rdma.CMListener{{Device: "mlx5_0", Addr: netip.MustParseAddrPort("[::]:445"), Kernel: "ksmbd"}}
 		}, eth0: "nfs: iwarp[20049] roce mlx5_0/1[20049]; smb: iwarp[5445] -port-taken", codes: "error:port-taken", text: "ksmbd.control"},
+		{name: "no privilege on the device", change: func(f *Facts) {
+			f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0")
+			f.BindLow, f.LowPort = false, 0
+		}, eth0: "nfs: iwarp[20049] roce mlx5_0/1[20049]; smb: iwarp[5445] -port-privilege", codes: "error:port-privilege", text: "AmbientCapabilities"},
 		{name: "no privilege", change: func(f *Facts) { f.BindLow, f.UID = false, 1000 }, eth0: software, codes: "error:port-privilege", text: "setcap"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -75,11 +75,15 @@ func Gather(s Source) *Facts {
 			f.LowPort = uint16(n)
 		}
 	}
-	f.BindLow = capable(s.Root, 0, unix.CAP_NET_BIND_SERVICE)
+	pid := 0
+	if s.Config != nil {
+		pid = f.server()
+	}
+	f.BindLow = capable(s.Root, pid, unix.CAP_NET_BIND_SERVICE)
 	if s.Config != nil {
 		list, err := users.Open(s.Config.StateDir).List()
 		f.Users, f.UsersErr = len(list), err
-		f.Memlock = memlock(s.Root, f.server())
+		f.Memlock = memlock(s.Root, pid)
 	}
 	f.Firewalls = firewalls(s.Root)
 	return f

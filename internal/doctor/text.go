@@ -150,7 +150,7 @@ func (t *text) verdict(name string, v *Verdict) {
 		t.wrap(head, s)
 	}
 	if len(v.WhyNot) > 0 {
-		t.wrap(strings.Repeat(" ", len(head)), "not by its device: "+strings.Join(v.WhyNot, ", "))
+		t.wrap(strings.Repeat(" ", len(head)), "otherwise no: "+strings.Join(v.WhyNot, ", "))
 	}
 }
 
