@@ -1,0 +1,78 @@
+//go:build linux && cgo && rdmacore
+
+package verbs
+
+import (
+	"slices"
+
+	"fileserver/rdma"
+)
+
+// The gate holds back what the accepting side posts before the peer can take it:
+// on iWARP the connecting side must speak first (RFC 5044 7.1.2), elsewhere its
+// queue pair may not be ready before its last message of the handshake is on its
+// way. It opens with the first RECV that completes and, where the first message is
+// not awaited, with the connection's establishment.
+
+// heldWR is a request behind the gate.
+type heldWR struct {
+	wr     rdma.SendWR
+	inline kept
+}
+
+// hold keeps a copy of a chain. Called with sendMu held.
+func (q *qp) hold(wrs []rdma.SendWR) error {
+	sends, _ := q.h.outstanding()
+	if len(q.held)+len(wrs)+sends > q.cfg.SendDepth {
+		return rdma.ErrQueueFull
+	}
+	for _, wr := range wrs {
+		h := heldWR{wr: wr}
+		h.wr.SGL = slices.Clone(wr.SGL)
+		if wr.Flags&rdma.SendInline != 0 {
+			var sge rdma.SGE
+			h.inline, sge = keep(wr.SGL)
+			h.wr.SGL = []rdma.SGE{sge}
+		}
+		q.held = append(q.held, h)
+	}
+	return nil
+}
+
+// open opens the gate.
+func (q *qp) open() {
+	q.sendMu.Lock()
+	defer q.sendMu.Unlock()
+	if !q.gated || q.state == qpFresh {
+		return
+	}
+	q.gated = false
+	q.rcq.gated.Add(-1)
+	if len(q.held) == 0 || q.state == qpDead {
+		return // what is held is flushed in its turn
+	}
+	wrs := make([]rdma.SendWR, len(q.held))
+	for i := range q.held {
+		wrs[i] = q.held[i].wr
+	}
+	held := q.held
+	q.held = nil
+	if err := q.post(wrs); err != nil {
+		q.held = held // nothing was posted: flushed with the rest
+		q.id.p.wg.Go(func() { q.id.end(rdma.Event{Type: rdma.EventFatal, Err: err}, false) })
+		return
+	}
+	for _, h := range held {
+		h.inline.free()
+	}
+}
+
+// reapHeld takes what is behind the gate, as flushed.
+func (q *qp) reapHeld() (wcs []rdma.WC) {
+	for _, h := range q.held {
+		h.inline.free()
+		wcs = append(wcs, rdma.WC{ID: h.wr.ID, Status: rdma.StatusWRFlushErr, Opcode: h.wr.Opcode, QPN: q.num})
+	}
+	q.held = nil
+	return wcs
+}

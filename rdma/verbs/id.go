@@ -1,0 +1,365 @@
+//go:build linux && cgo && rdmacore
+
+package verbs
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"fileserver/rdma"
+)
+
+// id implements [rdma.ID].
+type id struct {
+	p      *Provider
+	dev    *device // set when the ID is handed out
+	number uint64  // its handle
+	active bool    // the connecting side
+	events chan rdma.Event
+	steps  chan cmEvent  // for Resolve and Connect
+	hurry  chan struct{} // closed by Close: no lingering
+	quiet  chan struct{} // closed when the connection manager has nothing to say any more
+	dead   chan struct{} // closed when the queue pair is destroyed, or there is none
+
+	once sync.Once // release
+
+	mu       sync.Mutex
+	cm       cmID // zero when it is destroyed
+	local    netip.AddrPort
+	remote   netip.AddrPort
+	qp       *qp
+	state    idState
+	told     bool // EventEstablished has been sent
+	dying    bool // end has been called
+	hurrying bool
+	silent   bool // quiet is closed
+	params   rdma.ConnParams
+	ird, ord int
+}
+
+type idState uint8
+
+const (
+	idFresh  idState = iota // resolved, or requested
+	idMaking                // Connect or Accept has begun
+	idUp                    // they have been successful
+)
+
+func newID(p *Provider, active bool) *id {
+	id := &id{
+		p: p, active: active, events: make(chan rdma.Event, 2), steps: make(chan cmEvent, 4),
+		hurry: make(chan struct{}), quiet: make(chan struct{}), dead: make(chan struct{}),
+	}
+	id.number = p.add(id)
+	return id
+}
+
+// place finds the device of an ID that has been resolved, or requested.
+func (id *id) place() error {
+	dev := id.p.deviceOf(id.cm)
+	if dev == nil {
+		return fmt.Errorf("rdma/verbs: no usable device for %v", id.cm.local())
+	}
+	if err := dev.enter(id); err != nil {
+		return err
+	}
+	id.dev = dev
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	id.local, id.remote = id.cm.local(), id.cm.remote()
+	return nil
+}
+
+// Device implements [rdma.ID].
+func (id *id) Device() rdma.Device { return id.dev }
+
+// LocalAddr implements [rdma.ID].
+func (id *id) LocalAddr() netip.AddrPort {
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	return id.local
+}
+
+// RemoteAddr implements [rdma.ID].
+func (id *id) RemoteAddr() netip.AddrPort {
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	return id.remote
+}
+
+// Events implements [rdma.ID].
+func (id *id) Events() <-chan rdma.Event { return id.events }
+
+// Remote implements [rdma.ID].
+func (id *id) Remote() rdma.ConnParams {
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	return id.params
+}
+
+// Negotiated implements [rdma.ID].
+func (id *id) Negotiated() (ird, ord int) {
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	return id.ird, id.ord
+}
+
+// handle implements target.
+func (id *id) handle(ev cmEvent) {
+	switch ev.kind {
+	case cmAddrResolved, cmRouteResolved, cmAddrError, cmRouteError, cmConnectResponse:
+		id.step(ev)
+	case cmEstablished:
+		id.step(ev)
+		if !id.active {
+			id.established()
+		}
+	case cmRejected, cmUnreachable, cmConnectError:
+		id.step(ev)
+		if !id.active {
+			id.end(rdma.Event{Type: rdma.EventFatal, Err: refusal(ev, id.RemoteAddr())}, false)
+		}
+		id.hush()
+	case cmDisconnected:
+		id.end(rdma.Event{Type: rdma.EventDisconnected}, false)
+		id.hush()
+	case cmDeviceRemoval:
+		id.hush()
+		if id.dev != nil {
+			id.p.wg.Go(id.dev.remove)
+		} else {
+			id.step(ev)
+		}
+	case cmAddrChange:
+		id.end(rdma.Event{Type: rdma.EventDeviceRemoval, Err: fmt.Errorf("%w: the network device of %v has changed its address", rdma.ErrDeviceRemoved, id.LocalAddr())}, false)
+	}
+}
+
+// step hands an event to Resolve or Connect.
+func (id *id) step(ev cmEvent) {
+	select {
+	case id.steps <- ev:
+	default: // nobody waits any more
+	}
+}
+
+// hush notes that the connection manager has done with the connection.
+func (id *id) hush() {
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	if !id.silent {
+		id.silent = true
+		close(id.quiet)
+	}
+}
+
+// established tells that the connection is made.
+func (id *id) established() {
+	id.mu.Lock()
+	tell := !id.told && !id.dying
+	if tell {
+		id.told = true
+		id.events <- rdma.Event{Type: rdma.EventEstablished}
+	}
+	q := id.qp
+	id.mu.Unlock()
+	if tell && q != nil && id.dev != nil && !id.dev.ctx.caps.InitiatorSpeaksFirst {
+		q.open()
+	}
+}
+
+// async handles an asynchronous event of the queue pair.
+func (id *id) async(kind int) {
+	if kind == asyncCommEst {
+		id.mu.Lock()
+		defer id.mu.Unlock()
+		if id.cm.valid() && !id.told && !id.dying && !id.active {
+			_ = id.cm.heard() // cmEstablished follows
+		}
+		return
+	}
+	what := map[int]string{asyncQPFatal: "the queue pair failed", asyncQPReqErr: "the peer's request was invalid", asyncQPAccessErr: "the peer's request was denied"}
+	id.end(rdma.Event{Type: rdma.EventFatal, Err: fmt.Errorf("rdma/verbs: %s", what[kind])}, false)
+}
+
+// failed handles a completion with an error: the queue pair works no more.
+func (id *id) failed(wc *rdma.WC) {
+	ev := rdma.Event{Type: rdma.EventDisconnected}
+	if wc.Status != rdma.StatusWRFlushErr {
+		ev = rdma.Event{Type: rdma.EventFatal, Err: &rdma.CompletionError{Opcode: wc.Opcode, Status: wc.Status}}
+	}
+	id.end(ev, false)
+}
+
+// end begins the end of the connection: nothing is posted any more, the event is
+// sent, and the rest goes on behind. Only the first call counts.
+func (id *id) end(ev rdma.Event, linger bool) {
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	if id.dying {
+		return
+	}
+	id.dying = true
+	up := id.state != idFresh
+	if q := id.qp; q != nil {
+		q.refuse()
+	}
+	id.events <- ev
+	close(id.events)
+	id.p.wg.Go(func() { id.die(up, linger && id.state == idUp) })
+}
+
+// die takes the connection and the queue pair down.
+func (id *id) die(up, linger bool) {
+	defer close(id.dead)
+	q := id.qp // nobody makes one any more
+	if q != nil && linger {
+		stop := make(chan struct{})
+		go func() {
+			defer close(stop)
+			select {
+			case <-id.hurry:
+			case <-id.quiet:
+			case <-id.dead:
+			}
+		}()
+		q.linger(stop)
+	}
+	if up {
+		id.mu.Lock()
+		if id.cm.valid() {
+			if id.cm.disconnect() != nil {
+				go id.hush() // there is no answer to wait for
+			}
+		}
+		id.mu.Unlock()
+	}
+	if q == nil {
+		return
+	}
+	if id.dev.ctx.caps.Transport == rdma.TransportIWARP && up {
+		// The driver ends the stream in order and flushes; ending the queue pair now
+		// would cut off what is on its way.
+		q.settle()
+	}
+	_ = q.h.fail()
+	q.settle()
+	q.destroy()
+}
+
+func (id *id) isDying() bool {
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	return id.dying
+}
+
+// Disconnect implements [rdma.ID].
+func (id *id) Disconnect() error {
+	id.end(rdma.Event{Type: rdma.EventDisconnected}, true)
+	return nil
+}
+
+// Close implements [rdma.ID].
+func (id *id) Close() error {
+	id.mu.Lock()
+	if !id.hurrying {
+		id.hurrying = true
+		close(id.hurry)
+	}
+	id.mu.Unlock()
+	id.end(rdma.Event{Type: rdma.EventDisconnected}, false)
+	id.release()
+	return nil
+}
+
+// release waits until the queue pair is destroyed and gives everything back.
+func (id *id) release() {
+	<-id.dead
+	id.once.Do(func() {
+		if id.qp != nil {
+			id.qp.abandon()
+		}
+		id.mu.Lock()
+		cm, answered := id.cm, id.silent || id.state == idFresh
+		id.cm = cmID{}
+		id.mu.Unlock()
+		if id.dev == nil || answered || !cm.valid() || id.dev.isRemoved() || id.dev.ctx.caps.Transport == rdma.TransportIWARP {
+			id.p.drop(id.number)
+			destroyCM(id.dev, cm)
+		} else {
+			newRemains(id, cm)
+		}
+		if id.dev != nil {
+			id.dev.leave(id)
+		}
+	})
+}
+
+// destroyCM destroys a connection manager ID.
+func destroyCM(dev *device, cm cmID) {
+	if !cm.valid() {
+		return
+	}
+	if dev != nil && dev.isRemoved() {
+		cm.orphan()
+	}
+	_ = cm.destroy()
+}
+
+// remainsTime is how long a closed connection's request to disconnect is repeated.
+const remainsTime = 4 * time.Second
+
+// remains is what is left of a closed connection on InfiniBand and RoCE until the
+// peer has answered the request to disconnect, which else were not repeated.
+type remains struct {
+	p      *Provider
+	dev    *device
+	number uint64
+	cm     cmID
+	once   sync.Once
+	timer  *time.Timer
+}
+
+func newRemains(id *id, cm cmID) {
+	r := &remains{p: id.p, dev: id.dev, number: id.number, cm: cm}
+	r.dev.mu.Lock()
+	r.dev.remains[r] = struct{}{}
+	gone := r.dev.removed
+	r.dev.mu.Unlock()
+	r.p.mu.Lock()
+	r.p.targets[r.number] = r
+	r.timer = time.AfterFunc(remainsTime, r.cut)
+	r.p.mu.Unlock()
+	select {
+	case <-id.quiet: // it has been answered in between
+		r.cut()
+	default:
+		if gone {
+			r.cut()
+		}
+	}
+}
+
+// handle implements target.
+func (r *remains) handle(ev cmEvent) {
+	switch ev.kind {
+	case cmDisconnected, cmTimewaitExit, cmRejected, cmConnectError, cmUnreachable:
+		r.p.wg.Go(r.cut)
+	case cmDeviceRemoval:
+		r.p.wg.Go(r.dev.remove)
+	}
+}
+
+// cut implements lingerer.
+func (r *remains) cut() {
+	r.once.Do(func() {
+		r.timer.Stop()
+		r.p.drop(r.number)
+		destroyCM(r.dev, r.cm)
+		r.dev.mu.Lock()
+		delete(r.dev.remains, r)
+		r.dev.mu.Unlock()
+	})
+}

@@ -1,0 +1,333 @@
+//go:build linux && cgo && rdmacore
+
+package verbs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"fileserver/rdma"
+)
+
+// censusEvery is how often the provider looks whether its devices are still there.
+// Connections learn of a removal at once; but some drivers (rxe, siw) tell nobody
+// else and wait until the last user has closed the device.
+const censusEvery = time.Second
+
+// Built returns nil where the provider is compiled into this binary, otherwise an
+// error that says how to get one that has it. It wraps [rdma.ErrUnsupported].
+func Built() error { return nil }
+
+// Provider implements [rdma.Provider].
+//
+// Lock order: id.mu → qp.sendMu → qp.recvMu → cq.mu; Provider.mu, device.mu and
+// listener.mu are leaves. None but id.mu is held in a call that may block in the
+// kernel for long, and none in a call that waits for the event goroutine.
+type Provider struct {
+	cfg         Config
+	log         *slog.Logger
+	spin        time.Duration
+	maxSpinners int32
+	spinners    atomic.Int32
+	nextHandle  atomic.Uint64
+	stop        chan struct{}
+	wg          sync.WaitGroup // everything that runs for the provider
+
+	refreshing sync.Mutex // serializes refresh
+
+	mu      sync.Mutex
+	closed  bool
+	ch      channel // made when it is first needed: there must be a device
+	chFile  *os.File
+	devices map[deviceKey]*device
+	targets map[uint64]target // by handle
+}
+
+// target is what an event of the connection manager is for. handle is called on
+// the event goroutine and must not block, nor destroy an ID.
+type target interface{ handle(ev cmEvent) }
+
+// New opens the libraries. That there are no devices is no error. Close the
+// provider after everything made with it.
+func New(cfg Config) (*Provider, error) {
+	if err := load(); err != nil {
+		return nil, err
+	}
+	p := &Provider{
+		cfg: cfg, log: cfg.Log, spin: cfg.Spin, stop: make(chan struct{}),
+		devices: make(map[deviceKey]*device), targets: make(map[uint64]target),
+	}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	if p.spin == 0 {
+		p.spin = DefaultSpin
+	}
+	if cpus := min(runtime.GOMAXPROCS(0), runtime.NumCPU()); cpus > 1 && p.spin > 0 {
+		p.maxSpinners = int32(cpus / 2)
+	} else {
+		p.spin = 0 // what is polled for needs the CPU
+	}
+	p.wg.Go(p.census)
+	return p, nil
+}
+
+// Name implements [rdma.Provider].
+func (p *Provider) Name() string { return "verbs" }
+
+// Devices implements [rdma.Provider].
+func (p *Provider) Devices() ([]rdma.Device, error) {
+	err := p.refresh()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []rdma.Device
+	for _, d := range p.devices {
+		out = append(out, d)
+	}
+	sortDevices(out)
+	if len(out) > 0 {
+		err = nil // what there is can be used
+	}
+	return out, err
+}
+
+// refresh brings the list of devices up to date.
+func (p *Provider) refresh() error {
+	p.refreshing.Lock()
+	defer p.refreshing.Unlock()
+	keys, opened, err := present(func(k deviceKey) bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.devices[k] != nil
+	})
+	there := make(map[deviceKey]bool)
+	for _, k := range keys {
+		there[k] = true
+	}
+	var gone []*device
+	p.mu.Lock()
+	for k, d := range p.devices {
+		if !there[k] {
+			gone = append(gone, d)
+		}
+	}
+	for _, c := range opened {
+		if p.closed {
+			c.close()
+			continue
+		}
+		d := newDevice(p, c)
+		p.devices[c.key] = d
+		p.wg.Go(d.events)
+		p.log.Info("RDMA device", "device", c.name, "transport", c.caps.Transport)
+	}
+	p.mu.Unlock()
+	for _, d := range gone {
+		d.remove()
+	}
+	return err
+}
+
+// census notices devices that go away.
+func (p *Provider) census() {
+	t := time.NewTicker(censusEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+		case <-p.stop:
+			return
+		}
+		p.mu.Lock()
+		n := len(p.devices)
+		p.mu.Unlock()
+		if n > 0 {
+			if err := p.refresh(); err != nil {
+				p.log.Debug("RDMA devices", "err", err)
+			}
+		}
+	}
+}
+
+// deviceOf finds the device an ID is bound to.
+func (p *Provider) deviceOf(cm cmID) *device {
+	key := cm.device()
+	if key == (deviceKey{}) {
+		return nil
+	}
+	for range 2 {
+		p.mu.Lock()
+		d := p.devices[key]
+		p.mu.Unlock()
+		if d != nil {
+			return d
+		}
+		_ = p.refresh()
+	}
+	return nil
+}
+
+// channel returns the event channel, and starts the event goroutine with the first call.
+func (p *Provider) channel() (channel, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return channel{}, rdma.ErrClosed
+	}
+	if p.chFile != nil {
+		return p.ch, nil
+	}
+	ch, err := newChannel()
+	if err != nil {
+		return ch, err
+	}
+	f, err := pollable(ch.fd(), "rdma_cm")
+	if err != nil {
+		ch.destroy()
+		return ch, err
+	}
+	p.ch, p.chFile = ch, f
+	p.wg.Go(p.events)
+	return ch, nil
+}
+
+// events is the event goroutine.
+func (p *Provider) events() {
+	err := onReadable(p.chFile, func() error {
+		ev, err := p.ch.next()
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		t := p.targets[ev.handle]
+		p.mu.Unlock()
+		if t != nil {
+			t.handle(ev)
+		} else if ev.kind == cmConnectRequest {
+			p.wg.Go(func() { _ = ev.cm.destroy() }) // which refuses it
+		}
+		return nil
+	})
+	if err != nil {
+		p.log.Error("connection manager events", "err", err)
+	}
+}
+
+// onReadable calls f until it says EAGAIN, and again whenever file is readable,
+// until file is closed or f fails otherwise.
+func onReadable(file *os.File, f func() error) error {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	_ = raw.Read(func(uintptr) bool { // fails when file is closed
+		for {
+			switch err := f(); {
+			case err == nil, errors.Is(err, syscall.EINTR):
+			case errors.Is(err, syscall.EAGAIN):
+				return false
+			default:
+				failed = err
+				return true
+			}
+		}
+	})
+	return failed
+}
+
+// add enters a target under a new handle.
+func (p *Provider) add(t target) uint64 {
+	h := p.nextHandle.Add(1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.targets[h] = t
+	return h
+}
+
+func (p *Provider) drop(handle uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.targets, handle)
+}
+
+// Close implements io.Closer. It fails with [rdma.ErrBusy] while there are
+// connections, listeners, or objects of a device.
+func (p *Provider) Close() error {
+	p.refreshing.Lock()
+	defer p.refreshing.Unlock()
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil
+	}
+	for _, t := range p.targets {
+		if _, lingers := t.(lingerer); !lingers {
+			p.mu.Unlock()
+			return fmt.Errorf("%w: connections or listeners are open", rdma.ErrBusy)
+		}
+	}
+	var devices []*device
+	for _, d := range p.devices {
+		if err := d.idle(); err != nil {
+			p.mu.Unlock()
+			return err
+		}
+		devices = append(devices, d)
+	}
+	p.closed = true
+	p.mu.Unlock()
+	close(p.stop)
+	for _, d := range devices {
+		d.close()
+	}
+	p.mu.Lock()
+	var rest []lingerer
+	for _, t := range p.targets {
+		rest = append(rest, t.(lingerer))
+	}
+	file := p.chFile
+	p.mu.Unlock()
+	for _, l := range rest {
+		l.cut()
+	}
+	var err error
+	if file != nil {
+		err = file.Close()
+	}
+	p.wg.Wait()
+	if file != nil {
+		p.ch.destroy()
+	}
+	return err
+}
+
+// lingerer is a target that nobody owns any more, and that may be destroyed at once.
+type lingerer interface{ cut() }
+
+var _ rdma.Provider = (*Provider)(nil)
+
+// Listen implements [rdma.Provider]. An invalid or unspecified address listens on
+// all devices, those that come later included: 0.0.0.0 for IPv4 alone. Other
+// addresses listen on the device that has it, again when it returns after a removal.
+func (p *Provider) Listen(_ context.Context, addr netip.AddrPort) (rdma.Listener, error) {
+	return p.listen(addr)
+}
+
+// Resolve implements [rdma.Provider].
+func (p *Provider) Resolve(ctx context.Context, addr netip.AddrPort) (rdma.ID, error) {
+	id, err := p.resolve(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	return id, nil
+}

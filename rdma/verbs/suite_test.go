@@ -1,0 +1,58 @@
+//go:build linux && cgo && rdmacore
+
+package verbs
+
+import (
+	"log/slog"
+	"net/netip"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"fileserver/rdma"
+	"fileserver/rdma/rdmatest"
+)
+
+// The tests that need a device take the address of one from the environment; see
+// integration/rxe, which runs them in a guest.
+func listenAddr(t testing.TB) netip.AddrPort {
+	t.Helper()
+	s := os.Getenv("VERBS_ADDR")
+	if s == "" {
+		t.Skip("VERBS_ADDR names no address of an RDMA device; integration/rxe runs this test in a guest")
+	}
+	return netip.AddrPortFrom(netip.MustParseAddr(s), 0)
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func testProvider(t testing.TB, cfg Config) *Provider {
+	t.Helper()
+	if os.Getenv("VERBS_LOG") != "" {
+		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	p, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// TestSuite runs the providers' common suite.
+func TestSuite(t *testing.T) {
+	addr := listenAddr(t)
+	rdmatest.Run(t, func(t *testing.T) rdmatest.Harness {
+		p := testProvider(t, Config{})
+		devs, err := p.Devices()
+		if err != nil || len(devs) == 0 {
+			t.Fatalf("devices %v, %v", devs, err)
+		}
+		return rdmatest.Harness{Provider: p, Listen: addr, NoRecvInvalidation: devs[0].Caps().Transport == rdma.TransportIWARP}
+	})
+}

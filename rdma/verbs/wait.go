@@ -1,0 +1,164 @@
+//go:build linux && cgo && rdmacore
+
+package verbs
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"fileserver/rdma"
+)
+
+// minSpin is the shortest time for which it is worth looking at the clock.
+const minSpin = 2 * time.Microsecond
+
+// waiter is what a queue keeps from one Wait to the next. But for what mu guards
+// only Wait touches it.
+type waiter struct {
+	budget time.Duration // to spin, next time
+
+	mu   sync.Mutex
+	done <-chan struct{} // of the context that is watched
+	stop func() bool
+}
+
+// Wait implements [rdma.CQ]. It spins, if that has paid lately; then it arms the
+// queue, looks again, and sleeps in the runtime's poller.
+func (c *cq) Wait(ctx context.Context) error {
+	c.wait.watch(ctx, c)
+	start := time.Time{}
+	for {
+		if done, err := c.ready(ctx); done {
+			return err
+		}
+		if start.IsZero() && c.dev.p.spin > 0 {
+			start = time.Now()
+			if c.spin(start) {
+				return nil
+			}
+		}
+		if n, err := c.fetch(true); n > 0 || err != nil {
+			return err
+		}
+		// What happens from here on either makes the file readable or sets its deadline.
+		err := c.raw.Read(c.take)
+		if !start.IsZero() {
+			c.wait.slept(time.Since(start), c.dev.p.spin)
+		}
+		if err == nil {
+			return nil // there was an event
+		}
+	}
+}
+
+// ready reports whether there is no need to wait: completions are there, or the
+// queue or ctx has ended. It takes back the deadline that made an earlier wait end.
+func (c *cq) ready(ctx context.Context) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kicked {
+		c.kicked = false
+		_ = c.file.SetReadDeadline(time.Time{})
+	}
+	switch {
+	case c.shut:
+		return true, rdma.ErrClosed
+	case c.head < len(c.stash):
+		return true, nil
+	case ctx.Err() != nil:
+		return true, context.Cause(ctx)
+	case !c.h.valid():
+		return true, rdma.ErrDeviceRemoved
+	}
+	return false, nil
+}
+
+// kick ends a wait in progress. Called with mu held, after what it shall see.
+func (c *cq) kick() {
+	c.kicked = true
+	_ = c.file.SetReadDeadline(time.Unix(1, 0))
+}
+
+// takeEvent is called by the poller; it reports false to wait on.
+func (c *cq) takeEvent(uintptr) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.h.valid() || c.shut {
+		return true
+	}
+	switch err := c.h.takeEvent(); {
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):
+		return false
+	case err == nil:
+		c.armed = false
+	}
+	return true
+}
+
+// spin polls for as long as the budget lasts, and reports whether it has found
+// anything. It lets other goroutines run in between.
+func (c *cq) spin(start time.Time) bool {
+	p := c.dev.p
+	if c.wait.budget < minSpin {
+		return false
+	}
+	if p.spinners.Add(1) > p.maxSpinners {
+		p.spinners.Add(-1)
+		return false
+	}
+	defer p.spinners.Add(-1)
+	for {
+		if n, _ := c.fetch(false); n > 0 {
+			c.wait.budget = min(2*c.wait.budget, p.spin)
+			return true
+		}
+		runtime.Gosched()
+		if time.Since(start) > c.wait.budget {
+			return false
+		}
+	}
+}
+
+// slept adapts the budget: it grows when all of it would have been enough.
+func (w *waiter) slept(d, most time.Duration) {
+	if d <= most {
+		w.budget = min(max(2*w.budget, 2*minSpin), most)
+	} else {
+		w.budget /= 2
+	}
+}
+
+// watch lets the end of ctx end the wait. A queue is mostly waited on with one
+// context, which is therefore registered once.
+func (w *waiter) watch(ctx context.Context, c *cq) {
+	done := ctx.Done()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if done == w.done {
+		return
+	}
+	if w.stop != nil {
+		w.stop()
+		w.stop = nil
+	}
+	if w.done = done; done != nil {
+		w.stop = context.AfterFunc(ctx, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.kick()
+		})
+	}
+}
+
+func (w *waiter) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stop != nil {
+		w.stop()
+	}
+	w.stop, w.done = nil, nil
+}
