@@ -42,6 +42,9 @@ func testSend(r *rig) {
 		src, dst := from.region(2<<20, local), to.region(2<<20, local)
 		for i, n := range sizes {
 			off := offsets[i%len(offsets)]
+			if from.h.torn(off[0], n) {
+				off[0] = 0
+			}
 			clear(dst.mem)
 			pattern(src.mem[off[0]:off[0]+n], i)
 			id := uint64(i)
@@ -64,6 +67,9 @@ func testWrite(r *rig) {
 		sink := to.region(64, local)
 		for i, n := range sizes {
 			off := offsets[i%len(offsets)]
+			if from.h.torn(off[0], n) {
+				off[0] = 0
+			}
 			clear(dst.mem)
 			pattern(src.mem[off[0]:off[0]+n], i)
 			id := uint64(i)
@@ -95,6 +101,9 @@ func testRead(r *rig) {
 		dst, src := from.region(2<<20, from.sink()), to.region(2<<20, remote)
 		for i, n := range sizes {
 			off := offsets[i%len(offsets)]
+			if to.h.torn(off[1], n) {
+				off[1] = 0
+			}
 			clear(dst.mem)
 			pattern(src.mem[off[1]:off[1]+n], i)
 			id := uint64(i)

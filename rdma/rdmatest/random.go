@@ -89,7 +89,15 @@ func (p *player) span(most int) (off, n int) {
 	default:
 		n = p.rnd.IntN(most)
 	}
-	return p.rnd.IntN(half - n), n
+	return p.whole(p.rnd.IntN(half-n), n), n
+}
+
+// whole moves a range that would be sent wrong to the beginning of its page.
+func (p *player) whole(off, n int) int {
+	if p.h.torn(off, n) {
+		off &^= 4095
+	}
+	return off
 }
 
 // cut makes a scatter/gather list of a range of the private half.
@@ -126,7 +134,7 @@ func (p *player) play(other *region, sge int) error {
 		for i := range p.rnd.IntN(maxBatch/2 - 1) {
 			const slice = half / (maxBatch / 2)
 			n := p.rnd.IntN(slice)
-			at := p.rnd.IntN(half - n)
+			at := p.whole(p.rnd.IntN(half-n), n)
 			chain = append(chain, rdma.SendWR{ID: id(), Opcode: rdma.OpRead, Flags: flag(true), SGL: p.cut(i*slice, n, min(sge, p.caps.MaxSGERead)),
 				RemoteAddr: exposed + uint64(at), RKey: other.mr.RKey()})
 			copy(p.model[i*slice:i*slice+n], p.model[half+at:half+at+n])

@@ -24,6 +24,21 @@ type Harness struct {
 	// NoRecvInvalidation: completions of RECVs do not tell what was invalidated, as
 	// with verbs in user space that keep it to themselves.
 	NoRecvInvalidation bool
+	// NoInvalidation: a peer that invalidates the key of a region is refused, as by
+	// InfiniBand devices, whose regions made in user space are not for that.
+	NoInvalidation bool
+	// LaxReads: a peer may READ all regions of the connection's domain, also those
+	// that are not open to it, as with the Linux kernel's software iWARP.
+	LaxReads bool
+	// TornBelow: data of fewer bytes that crosses a page boundary may be sent wrong, as
+	// by the Linux kernel's software iWARP (7.2, siw_try_1seg).
+	TornBelow int
+}
+
+// torn reports whether n bytes at an offset of page-aligned memory may be sent wrong.
+func (h *Harness) torn(off, n int) bool {
+	const page = 4096
+	return n < h.TornBelow && off%page+n > page
 }
 
 // Open makes a harness for one test; what has to be undone it hands to t.Cleanup.

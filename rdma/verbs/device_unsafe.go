@@ -103,8 +103,8 @@ func (c *devContext) query() error {
 	switch {
 	case c.key.c.transport_type == C.IBV_TRANSPORT_IWARP:
 		caps.Transport, caps.MaxSGERead, caps.InitiatorSpeaksFirst = rdma.TransportIWARP, 1, true
-		// Of RFC 5044's 512 bytes Linux passes 256 on, of which MPA revision 2 takes 4.
-		caps.MaxRequestPrivateData, caps.MaxReplyPrivateData = 252, 251
+		// Of RFC 5044's 512 bytes Linux passes fewer than 256 on, of which MPA revision 2 takes 4.
+		caps.MaxRequestPrivateData, caps.MaxReplyPrivateData = 251, 251
 		// siw places Read Responses by the local key's rights.
 		caps.ReadSinkNeedsRemoteWrite = d.vendor_id != vendorSIW
 	case c.key.c.transport_type == C.IBV_TRANSPORT_IB:

@@ -215,7 +215,7 @@ func (id *id) end(ev rdma.Event, linger bool) {
 func (id *id) die(up, linger bool) {
 	defer close(id.dead)
 	q := id.qp // nobody makes one any more
-	if q != nil && linger {
+	if q != nil && q.h.valid() && linger {
 		stop := make(chan struct{})
 		go func() {
 			defer close(stop)
@@ -236,7 +236,7 @@ func (id *id) die(up, linger bool) {
 		}
 		id.mu.Unlock()
 	}
-	if q == nil {
+	if q == nil || !q.h.valid() {
 		return
 	}
 	if id.dev.ctx.caps.Transport == rdma.TransportIWARP && up {

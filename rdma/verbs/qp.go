@@ -60,8 +60,6 @@ func (id *id) CreateQP(domain rdma.PD, cfg rdma.QPConfig) (rdma.QP, error) {
 	switch {
 	case id.qp != nil:
 		return nil, rdma.ErrBusy
-	case id.dying:
-		return nil, rdma.ErrNotConnected
 	}
 	q := &qp{id: id, pd: p, cfg: cfg, scq: scq, rcq: rcq, gated: !id.active}
 	if err := scq.attach(cfg.SendDepth); err != nil {
@@ -80,16 +78,32 @@ func (id *id) CreateQP(domain rdma.PD, cfg rdma.QPConfig) (rdma.QP, error) {
 	return q, nil
 }
 
+// create makes the device's queue pair. That of a connection that has ended already
+// is dead from the beginning and has none.
 func (q *qp) create() error {
 	q.pd.mu.Lock()
 	defer q.pd.mu.Unlock()
 	if q.pd.gone {
 		return rdma.ErrDeviceRemoved
 	}
+	q.pd.qps++
+	err := q.createIn()
+	if err != nil {
+		q.pd.qps--
+	}
+	return err
+}
+
+// createIn is create with the domain locked.
+func (q *qp) createIn() error {
 	unlock := lockCQs(q.scq, q.rcq)
 	defer unlock()
 	if !q.scq.h.valid() || !q.rcq.h.valid() {
 		return rdma.ErrDeviceRemoved
+	}
+	if q.id.dying {
+		q.state, q.dead, q.gated = qpDead, true, false
+		return nil
 	}
 	var err error
 	if q.h, err = createQP(q.pd.h, q.scq.h, q.rcq.h, q.id.number, q.cfg); err != nil {
@@ -99,14 +113,18 @@ func (q *qp) create() error {
 		q.detach()
 		_ = q.h.destroy()
 		q.h.free()
-		return err
+		if q.id.active || !errors.Is(err, syscall.EINVAL) {
+			return err
+		}
+		// The peer has given up, of which the event is on its way.
+		q.state, q.dead, q.gated = qpDead, true, false
+		return nil
 	}
 	q.num = q.h.num()
 	q.scq.qps[q.num], q.rcq.qps[q.num] = q, q
 	if q.gated {
 		q.rcq.gated.Add(1)
 	}
-	q.pd.qps++
 	return nil
 }
 

@@ -96,6 +96,7 @@ func createQP(pd pdHandle, scq, rcq cqHandle, handle uint64, cfg rdma.QPConfig) 
 	return q, nil
 }
 
+func (q *qpHandle) valid() bool            { return q.c != nil }
 func (q *qpHandle) num() uint32            { return uint32(q.c.num) }
 func (q *qpHandle) indices() (s, r uint32) { return uint32(q.c.send_index), uint32(q.c.recv_index) }
 

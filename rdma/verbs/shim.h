@@ -108,9 +108,11 @@ int vb_destroy_id(struct rdma_cm_id *id);
  * come from here. tail belongs to the poster, head to the poller. */
 struct vb_slot {
 	uint64_t id;
-	uint32_t len; /* of an RDMA READ */
-	uint8_t op;   /* enum ibv_wr_opcode, or VB_SENTINEL */
-	uint8_t done; /* of a receive */
+	uint32_t len;     /* of an RDMA READ */
+	uint8_t op;       /* enum ibv_wr_opcode, or VB_SENTINEL */
+	uint8_t signaled; /* the caller wants a completion */
+	uint8_t done;     /* completed out of order */
+	uint8_t status;   /* if done */
 };
 enum { VB_SENTINEL = 0xff };
 struct vb_ring {
@@ -124,6 +126,9 @@ struct vb_qp {
 	uint32_t max_send_sge, max_recv_sge;
 	struct vb_ring sq, rq;
 	uint64_t trailing; /* unsignalled requests at the end of the send queue */
+	uint64_t sent;     /* where reorder: every request before this one has been sent */
+	int reorder;       /* the device completes READs after what was posted later */
+	int waiting;       /* completions that are next in order did not fit the last poll */
 	struct ibv_send_wr *swr; /* linked, as are their lists; one for each slot */
 	struct ibv_sge *ssge;
 	struct ibv_recv_wr *rwr;
@@ -134,6 +139,7 @@ struct vb_cq {
 	struct vb_qp **table;
 	uint32_t size;
 	uint32_t unacked;
+	int waiting; /* of some queue pair */
 	int arm_error;
 };
 /* vb_wc is struct rdma.WC of Go. */

@@ -27,10 +27,14 @@ int vb_post_send(struct vb_qp *q, uint32_t n)
 		struct vb_slot *s = &r->slots[(tail + i) & r->mask];
 		s->id = w->wr_id;
 		s->op = w->opcode;
+		s->done = 0;
+		s->signaled = (w->send_flags & IBV_SEND_SIGNALED) != 0;
 		if (w->opcode == IBV_WR_RDMA_READ) {
 			s->len = 0;
 			for (int k = 0; k < w->num_sge; k++)
 				s->len += w->sg_list[k].length;
+			if (q->reorder) /* nothing else tells when it is complete */
+				w->send_flags |= IBV_SEND_SIGNALED;
 		}
 		trailing = w->send_flags & IBV_SEND_SIGNALED ? 0 : trailing + 1;
 		w->wr_id = WR_ID(q->send_index, tail + i);
@@ -84,7 +88,7 @@ int vb_post_sentinel(struct vb_qp *q)
 
 	if (!room(r, 1, 1))
 		return -1;
-	r->slots[r->tail & r->mask].op = VB_SENTINEL;
+	r->slots[r->tail & r->mask] = (struct vb_slot){.op = VB_SENTINEL};
 	__atomic_store_n(&r->tail, r->tail + 1, __ATOMIC_RELEASE);
 	int err = ibv_post_send(q->qp, &w, &bad);
 	if (err)
@@ -124,8 +128,54 @@ static uint8_t opcode(uint8_t op)
 	}
 }
 
-/* translate makes out of in, and reports whether it is the caller's. */
-static int translate(struct vb_cq *c, const struct ibv_wc *in, struct vb_wc *out)
+/* emit makes the completion of a request of the send queue; 0 if the caller wants none. */
+static int emit(const struct vb_qp *q, const struct vb_slot *s, uint8_t st, struct vb_wc *out)
+{
+	if (s->op == VB_SENTINEL || (st == 0 && !s->signaled))
+		return 0;
+	*out = (struct vb_wc){.id = s->id, .status = st, .op = opcode(s->op), .qpn = q->num};
+	if (s->op == IBV_WR_RDMA_READ && st == 0)
+		out->byte_len = s->len;
+	return 1;
+}
+
+/* in_order makes the completions that are next in order, up to n. A request that is
+ * not complete is no obstacle if it has been sent, unless it is a READ. */
+static uint32_t in_order(struct vb_cq *c, struct vb_qp *q, struct vb_wc *out, uint32_t n)
+{
+	struct vb_ring *r = &q->sq;
+	uint64_t head = r->head, tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+	uint32_t total = 0;
+
+	q->waiting = 0;
+	for (; head < tail; head++) {
+		struct vb_slot *s = &r->slots[head & r->mask];
+		if (!s->done && (s->op == IBV_WR_RDMA_READ || head >= q->sent))
+			break;
+		if (total == n) {
+			q->waiting = c->waiting = 1;
+			break;
+		}
+		if (s->done)
+			total += emit(q, s, s->status, &out[total]);
+	}
+	__atomic_store_n(&r->head, head, __ATOMIC_RELEASE);
+	return total;
+}
+
+static uint32_t still_waiting(struct vb_cq *c, struct vb_wc *out, uint32_t n)
+{
+	uint32_t total = 0;
+
+	c->waiting = 0;
+	for (uint32_t i = 0; i < c->size; i++)
+		if (c->table[i] && c->table[i]->waiting && c->table[i]->send_index == i)
+			total += in_order(c, c->table[i], out + total, n - total);
+	return total;
+}
+
+/* translate makes out, of up to n completions, of what the device says. */
+static uint32_t translate(struct vb_cq *c, const struct ibv_wc *in, struct vb_wc *out, uint32_t n)
 {
 	uint32_t index = in->wr_id >> 32 & 0x7fffffff;
 	int recv = (in->wr_id & WR_RECV) != 0;
@@ -139,20 +189,20 @@ static int translate(struct vb_cq *c, const struct ibv_wc *in, struct vb_wc *out
 	if (pos >= tail)
 		return 0;
 	struct vb_slot *s = &r->slots[pos & r->mask];
-	out->id = s->id;
-	out->status = status(in->status);
-	out->invalidated = 0;
-	out->byte_len = out->inv_key = out->imm = 0;
-	out->qpn = in->qp_num;
+	uint8_t st = status(in->status);
+	if (!recv && q->reorder) {
+		s->done = 1;
+		s->status = st;
+		if (q->sent <= pos)
+			q->sent = pos + 1;
+		return in_order(c, q, out, n);
+	}
 	if (!recv) {
-		int mine = s->op != VB_SENTINEL;
-		out->op = opcode(s->op);
-		if (s->op == IBV_WR_RDMA_READ && in->status == IBV_WC_SUCCESS)
-			out->byte_len = s->len;
+		uint32_t mine = emit(q, s, st, out);
 		__atomic_store_n(&r->head, pos + 1, __ATOMIC_RELEASE); /* and those before it */
 		return mine;
 	}
-	out->op = OP_RECV;
+	*out = (struct vb_wc){.id = s->id, .status = st, .op = OP_RECV, .qpn = in->qp_num};
 	if (in->status == IBV_WC_SUCCESS) {
 		out->byte_len = in->byte_len;
 		if (in->wc_flags & IBV_WC_WITH_INV) {
@@ -174,18 +224,20 @@ uint64_t vb_poll(struct vb_cq *c, struct vb_wc *out, uint32_t n)
 	struct ibv_wc wc[32];
 	uint32_t total = 0, errors = 0;
 
+	if (__builtin_expect(c->waiting, 0))
+		total = still_waiting(c, out, n);
 	while (total < n) {
 		int want = n - total < 32 ? (int)(n - total) : 32;
 		int got = ibv_poll_cq(c->cq, want, wc);
-		for (int i = 0; i < got; i++) {
-			if (!translate(c, &wc[i], &out[total]))
-				continue;
-			errors += out[total].status != 0;
-			total++;
-		}
+		/* A READ that others have waited for brings them along, as far as there is
+		 * room besides what follows. */
+		for (int i = 0; i < got; i++)
+			total += translate(c, &wc[i], &out[total], n - total - (got - 1 - i));
 		if (got < want)
 			break;
 	}
+	for (uint32_t i = 0; i < total; i++)
+		errors += out[i].status != 0;
 	return total | (uint64_t)errors << 32;
 }
 
@@ -202,7 +254,14 @@ int vb_reap(struct vb_qp *q, int recv, struct vb_wc *out)
 	struct vb_ring *r = recv ? &q->rq : &q->sq;
 
 	while (r->head < r->tail) {
-		struct vb_slot *s = &r->slots[r->head++ & r->mask];
+		struct vb_slot *s = &r->slots[r->head & r->mask];
+		int sent = s->done || (q->reorder && r->head < q->sent && s->op != IBV_WR_RDMA_READ);
+		r->head++;
+		if (!recv && sent) {
+			if (s->done && emit(q, s, s->status, out))
+				return 1;
+			continue;
+		}
 		if (recv ? s->done : s->op == VB_SENTINEL)
 			continue;
 		*out = (struct vb_wc){.id = s->id, .status = STATUS_FLUSH, .op = recv ? OP_RECV : opcode(s->op), .qpn = q->num};

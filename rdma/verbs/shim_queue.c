@@ -144,6 +144,7 @@ int vb_create_qp(struct ibv_pd *pd, struct vb_cq *scq, struct vb_cq *rcq, const 
 		goto fail;
 	}
 	q->num = q->qp->qp_num;
+	q->reorder = pd->context->device->transport_type == IBV_TRANSPORT_IWARP;
 	if ((err = vb_attach(scq, q, &q->send_index)))
 		goto fail_qp;
 	if ((err = vb_attach(rcq, q, &q->recv_index))) {
