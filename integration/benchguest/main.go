@@ -1,7 +1,7 @@
 // Command benchguest measures the server beside the kernel's own servers, knfsd and ksmbd, in one Linux guest with one processor: the same
 // kernel client, the same fio, the same tmpfs. It prints a table of ratios.
 //
-//	go run ./integration/benchguest [-proto nfs,smb] [-fabric tcp,siw,rxe] [-rounds N] [-time D] [-profile DIR] [-quick] [-v]
+//	go run ./integration/benchguest [-proto nfs,smb] [-fabric tcp,siw,rxe] [-rounds N] [-time D] [-server FILE] [-quick] [-v]
 //
 // It needs root (User Mode Linux), the programs in integration/guest/packages.txt, nfs-kernel-server, and for ksmbd debootstrap.
 package main
@@ -33,6 +33,7 @@ type options struct {
 	seconds         int
 	profile         string
 	verbose         bool
+	server          string // our program; in options, one that is built already
 }
 
 func main() {
@@ -41,12 +42,13 @@ func main() {
 	rounds := flag.Int("rounds", 3, "visits to each server, in turn; the medians are printed")
 	took := flag.Duration("time", 2*time.Second, "length of one measurement, in whole seconds")
 	profile := flag.String("profile", "", "directory for CPU profiles of our server, one for each measurement")
+	server := flag.String("server", "", "our program, built already")
 	quick := flag.Bool("quick", false, "one round of one second, to see that it works")
 	verbose := flag.Bool("v", false, "tell what the guests do, and how they mount")
 	flag.Parse()
 	o := options{
 		protos: strings.Split(*proto, ","), fabrics: strings.Split(*fabric, ","),
-		rounds: *rounds, seconds: max(1, int(took.Seconds())), profile: *profile, verbose: *verbose,
+		rounds: *rounds, seconds: max(1, int(took.Seconds())), server: *server, profile: *profile, verbose: *verbose,
 	}
 	if *quick {
 		o.rounds, o.seconds = 1, 1
@@ -87,7 +89,9 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	if err := b.build(ctx); err != nil {
+	if o.server != "" {
+		b.server = o.server
+	} else if err := b.build(ctx); err != nil {
 		return err
 	}
 	var rows []row
@@ -111,16 +115,15 @@ type bench struct {
 	debian string // ksmbd's tools
 }
 
-// build compiles the server with what `make build` gives it.
+// build compiles the server with the provider for libibverbs.
 func (b *bench) build(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", b.program(), "./cmd/fileserver")
+	b.server = filepath.Join(b.work, "fileserver")
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "rdmacore", "-o", b.server, "./cmd/fileserver")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return nil
 }
-
-func (b *bench) program() string { return filepath.Join(b.work, "fileserver") }
 
 // measure boots a guest for one protocol on one fabric.
 func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error) {
@@ -139,7 +142,7 @@ func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error
 	}
 	cfg := guest.Config{
 		MemMiB: 3072, Out: out, Script: script, Args: []string{proto, fabric}, Files: map[string]string{},
-		Env: []string{"FILESERVER=" + b.program(), "DEBIAN=" + b.debian, fmt.Sprintf("RUNTIME=%d", b.seconds), "CELLS=" + cellList(), "PROFILE=" + b.profile},
+		Env: []string{"FILESERVER=" + b.server, "DEBIAN=" + b.debian, fmt.Sprintf("RUNTIME=%d", b.seconds), "CELLS=" + cellList(), "PROFILE=" + b.profile},
 	}
 	for _, s := range servers {
 		if s.config != "" {
@@ -172,7 +175,7 @@ func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error
 		err = fmt.Errorf("status %d", r.Status)
 	}
 	if err != nil {
-		return nil, errors.Join(err, fmt.Errorf("the guest said:\n%s\nits kernel:\n%s", r.Output, r.Kernel.Script()))
+		return nil, errors.Join(err, fmt.Errorf("the guest said:\n%s\nits kernel:\n%s", r.Output, r.Kernel.Transport()))
 	}
 	if b.verbose {
 		mounts, _ := filepath.Glob(filepath.Join(out, "*.mount"))

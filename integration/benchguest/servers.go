@@ -18,14 +18,19 @@ func servers(proto, fabric string) ([]server, error) {
 	all := []server{{name: kernel, what: kernel}}
 	switch fabric {
 	case "tcp":
-		return append(all, server{name: "ours", what: "TCP", config: config("iwarp: {enabled: false}")}), nil
+		return append(all, server{name: "ours", what: "TCP", config: config("iwarp: {enabled: false}\nrdma: {devices: off}")}), nil
 	case "siw":
-		return append(all, server{name: "ours", what: "iWARP in Go", config: config("iwarp: {enabled: true}")}), nil
+		return append(all,
+			server{name: "ours", what: "iWARP in Go", config: config("iwarp: {enabled: true}\nrdma: {devices: off}")},
+			server{name: "ours-verbs", what: "libibverbs", config: config(verbs)}), nil
 	case "rxe":
-		return nil, fmt.Errorf("no server of ours uses libibverbs yet")
+		return append(all, server{name: "ours-verbs", what: "libibverbs", config: config(verbs)}), nil
 	}
 	return nil, fmt.Errorf("no fabric: it is tcp, siw or rxe")
 }
+
+// verbs takes the guest's device through libibverbs.
+const verbs = "iwarp: {enabled: false}\nrdma: {devices: [bench]}"
 
 // config is our server's configuration with what differs.
 func config(rdma string) string {

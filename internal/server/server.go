@@ -73,11 +73,11 @@ func startOn(sys system, cfg *config.Config, log *Log, version string) (s *Serve
 	s.pool = slab.New(slab.Config{Limit: int64(cfg.Limits.Memory), HugePages: true})
 	s.metrics = metrics.New(version)
 	s.addPoolMetrics()
+	s.rdma = s.newRDMA(sys)
 	if s.shares, err = s.shares.open(cfg.Shares, s.openFS); err != nil {
 		return s, err
 	}
 	s.exports.Replace(s.shares.exports())
-	s.rdma = s.newRDMA(sys)
 	if err := s.startProtocols(); err != nil {
 		return s, err
 	}

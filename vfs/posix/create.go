@@ -75,22 +75,20 @@ func (n *node) createNew(c *vfs.Cred, name string, s *vfs.SetAttr) (*node, error
 	}
 	var b cname
 	b.set(name)
-	fd, err := n.fs.retryFDs(func() (int, error) {
-		t, err := n.fs.assume(c)
-		if err != nil {
-			return -1, err
-		}
-		defer t.restore()
+	fd, err := n.fs.retryFDs(func() (fd int, err error) {
 		how := unix.OpenHow{
 			Flags:   unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC,
 			Mode:    uint64(modeOf(s, defaultFileMode)),
 			Resolve: beneath,
 		}
-		fd, e := openBeneath(n.fd, &b, &how)
-		if e == unix.EXDEV { // something is mounted there
-			e = unix.EEXIST
-		}
-		return fd, status(e)
+		err = n.fs.under(c, func() error {
+			var e unix.Errno
+			if fd, e = openBeneath(n.fd, &b, &how); e == unix.EXDEV { // something is mounted there
+				e = unix.EEXIST
+			}
+			return status(e)
+		})
+		return fd, err
 	})
 	if err != nil {
 		return nil, n.orStale(err)
@@ -169,12 +167,7 @@ func (n *node) make(c *vfs.Cred, name string, call func() error) (*node, error) 
 
 // as makes a call as c.
 func (n *node) as(c *vfs.Cred, call func() error) error {
-	t, err := n.fs.assume(c)
-	if err != nil {
-		return err
-	}
-	defer t.restore()
-	return statusOf(again(call))
+	return n.fs.under(c, func() error { return statusOf(again(call)) })
 }
 
 // Mkdir implements [vfs.Node].

@@ -221,14 +221,11 @@ func (f *file) write(p []byte, off int64, s vfs.Stability) (n int, err error) {
 
 // writeClearing writes so that set-id bits go, as they would if the caller's process wrote.
 func (f *file) writeClearing(p []byte, off int64, s vfs.Stability) (int, error) {
-	t, err := f.n.fs.assume(&f.c)
-	if err != nil {
-		return 0, err
-	}
-	n, err := func() (int, error) {
-		defer t.restore()
-		return f.write(p, off, s)
-	}()
+	n := 0
+	err := f.n.fs.under(&f.c, func() (err error) {
+		n, err = f.write(p, off, s)
+		return err
+	})
 	var st unix.Statx_t
 	if f.n.statx(statPerm, &st) == nil && f.n.setID.Load() {
 		// The own checks of a server that has CAP_FSETID.

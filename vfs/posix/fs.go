@@ -21,7 +21,8 @@ import (
 type FS struct {
 	log    *slog.Logger
 	base   base
-	kernel bool // the kernel checks permissions for the caller
+	kernel bool   // the kernel checks permissions for the caller
+	apart  *apart // nil: any thread acts for others
 	// protectLinks is the sysctl fs.protected_hardlinks, for the own checks.
 	protectLinks bool
 	mount        int // the root directory, open for reading
@@ -74,6 +75,9 @@ func (fs *FS) init(cfg *Config) (err error) {
 		return err
 	}
 	fs.kernel = !cfg.OwnChecks && fs.base.trial()
+	if fs.kernel && cfg.Apart {
+		fs.apart = new(apart)
+	}
 	sysctl, err := os.ReadFile("/proc/sys/fs/protected_hardlinks")
 	fs.protectLinks = err != nil || strings.TrimSpace(string(sysctl)) != "0"
 	if fs.mount, err = unix.Open(cfg.Root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
@@ -267,6 +271,9 @@ func (fs *FS) Close() error {
 	close(fs.stop)
 	fs.done.Wait()
 	fs.watches.close()
+	if fs.apart != nil {
+		fs.apart.close()
+	}
 	err := fs.loc.close()
 	fs.cache.close()
 	fs.root.Release()

@@ -30,16 +30,21 @@ func ownIdentity() (base, error) {
 	return b, nil
 }
 
-// trial tells whether this process may take other identities, as [FS.assume] does.
+// trial tells whether this process may take other identities, as [FS.under] does.
 func (b *base) trial() bool {
 	if b.uid != 0 {
 		// Only for uid 0 does the kernel take CAP_DAC_OVERRIDE and its like away from a thread
 		// that changes its fsuid, and give them back afterwards.
 		return false
 	}
-	t, err := b.assume(&vfs.Cred{UID: 65534, GID: 65534, Groups: []uint32{65533}})
-	t.restore()
-	return err == nil
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		t, err := b.assume(&vfs.Cred{UID: 65534, GID: 65534, Groups: []uint32{65533}})
+		t.restore()
+		result <- err
+	}()
+	return <-result == nil
 }
 
 // thread is an identity the calling thread has taken; the zero thread is the server's own.
@@ -115,10 +120,18 @@ func (t *thread) tryRestore() bool {
 	return !t.groups || threadSetGroups(t.base.groups) == 0
 }
 
-// assume is [base.assume] where the kernel enforces permissions, and nothing elsewhere.
-func (fs *FS) assume(c *vfs.Cred) (thread, error) {
-	if !fs.kernel {
-		return thread{}, nil
+// under makes call with the identity of c where the kernel enforces permissions, and otherwise as it is.
+func (fs *FS) under(c *vfs.Cred, call func() error) error {
+	if !fs.kernel || c.UID == fs.base.uid && c.GID == fs.base.gid {
+		return call()
 	}
-	return fs.base.assume(c)
+	if fs.apart != nil {
+		return fs.apart.do(&fs.base, c, call)
+	}
+	t, err := fs.base.assume(c)
+	if err != nil {
+		return err
+	}
+	defer t.restore()
+	return call()
 }

@@ -127,22 +127,23 @@ func (n *node) hasACL() bool {
 
 // askKernel lets the kernel decide for each bit.
 func (n *node) askKernel(c *vfs.Cred, want uint8) (ok uint8, err error) {
-	t, err := n.fs.assume(c)
+	err = n.fs.under(c, func() error {
+		for _, bit := range [...]uint8{mayRead, mayWrite, mayExec} {
+			if want&bit == 0 {
+				continue
+			}
+			switch e := faccessFD(n.fd, uint32(bit)); e {
+			case 0:
+				ok |= bit
+			case unix.EACCES, unix.EPERM, unix.EROFS, unix.ETXTBSY:
+			default:
+				return status(e)
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return 0, err
-	}
-	defer t.restore()
-	for _, bit := range [...]uint8{mayRead, mayWrite, mayExec} {
-		if want&bit == 0 {
-			continue
-		}
-		switch e := faccessFD(n.fd, uint32(bit)); e {
-		case 0:
-			ok |= bit
-		case unix.EACCES, unix.EPERM, unix.EROFS, unix.ETXTBSY:
-		default:
-			return 0, status(e)
-		}
 	}
 	return ok, nil
 }
