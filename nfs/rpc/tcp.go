@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fileserver/internal/slab"
+	"fileserver/internal/tcpserver"
 	"fileserver/internal/workers"
 )
 
@@ -67,18 +68,11 @@ func (noConnObserver) Received(*Conn, int) {}
 func (noConnObserver) Sent(*Conn, int)     {}
 
 // TCPServer is the TCP transport (RFC 5531 11): it hands the messages of its connections to a [Handler].
-//
-// Lock order: TCPServer.mu before tcpConn.mu.
 type TCPServer struct {
 	cfg     TCPConfig
 	workers workers.Pool
 	calls   sync.Pool // of *tcpCall
-
-	mu        sync.Mutex
-	conns     map[*tcpConn]struct{}
-	listeners map[net.Listener]struct{}
-	closed    bool
-	wg        sync.WaitGroup // of connections
+	conns   *tcpserver.Group[*tcpConn]
 }
 
 // NewTCPServer makes a transport without connections.
@@ -104,59 +98,13 @@ func NewTCPServer(cfg TCPConfig) *TCPServer {
 	if cfg.Observer == nil {
 		cfg.Observer = noConnObserver{}
 	}
-	return &TCPServer{cfg: cfg, conns: make(map[*tcpConn]struct{}), listeners: make(map[net.Listener]struct{})}
+	return &TCPServer{cfg: cfg, conns: tcpserver.New[*tcpConn](cfg.Logger, cfg.MaxConns, ErrServerClosed, ErrTooManyConns)}
 }
 
 // Serve accepts connections until l is closed, the server is shut down
 // ([ErrServerClosed]) or ctx ends, and closes l. Connections outlive it, unless ctx ends.
 func (s *TCPServer) Serve(ctx context.Context, l net.Listener) error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		l.Close()
-		return ErrServerClosed
-	}
-	s.listeners[l] = struct{}{}
-	s.mu.Unlock()
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer func() {
-		stop()
-		l.Close()
-		s.mu.Lock()
-		delete(s.listeners, l)
-		s.mu.Unlock()
-	}()
-	var delay time.Duration
-	for {
-		nc, err := l.Accept()
-		if err == nil {
-			delay = 0
-			go s.ServeConn(ctx, nc)
-			continue
-		}
-		if s.isClosed() {
-			return ErrServerClosed
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if errors.Is(err, net.ErrClosed) {
-			return err
-		}
-		// Out of descriptors, or the connection is gone already: neither ends the listener.
-		delay = min(max(5*time.Millisecond, 2*delay), time.Second)
-		s.cfg.Logger.Warn("cannot accept a connection", "listener", l.Addr().String(), "error", err, "retry", delay)
-		select {
-		case <-time.After(delay):
-		case <-ctx.Done():
-		}
-	}
-}
-
-func (s *TCPServer) isClosed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
+	return s.conns.Serve(ctx, l, func(nc net.Conn) { s.ServeConn(ctx, nc) })
 }
 
 // ServeConn serves one connection and returns when it has ended and all its calls are done. It
@@ -164,27 +112,14 @@ func (s *TCPServer) isClosed() bool {
 // Replies with payloads are written by writev(2) if nc is a *net.TCPConn or embeds one.
 func (s *TCPServer) ServeConn(ctx context.Context, nc net.Conn) error {
 	c := newTCPConn(s, ctx, nc)
-	s.mu.Lock()
-	switch {
-	case s.closed:
-		s.mu.Unlock()
+	if err := s.conns.Add(c); err != nil {
 		nc.Close()
-		return ErrServerClosed
-	case len(s.conns) >= s.cfg.MaxConns:
-		s.mu.Unlock()
-		nc.Close()
-		s.cfg.Logger.Warn("connection refused", "remote", nc.RemoteAddr().String(), "error", ErrTooManyConns, "limit", s.cfg.MaxConns)
-		return ErrTooManyConns
+		if err == ErrTooManyConns {
+			s.cfg.Logger.Warn("connection refused", "remote", nc.RemoteAddr().String(), "error", err, "limit", s.cfg.MaxConns)
+		}
+		return err
 	}
-	s.conns[c] = struct{}{}
-	s.wg.Add(1)
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.conns, c)
-		s.mu.Unlock()
-		s.wg.Done()
-	}()
+	defer s.conns.Remove(c)
 	return c.serve()
 }
 
@@ -192,33 +127,14 @@ func (s *TCPServer) ServeConn(ctx context.Context, nc net.Conn) error {
 // finished and answered, then the connections are closed. When ctx ends first, the connections are closed as they are, the
 // context of the calls ends, and an error is returned once they are done.
 func (s *TCPServer) Shutdown(ctx context.Context) error {
-	s.mu.Lock()
-	s.closed = true
-	for l := range s.listeners {
-		l.Close()
+	s.conns.Close()
+	s.conns.Each((*tcpConn).stopReading)
+	err := s.conns.Drain(ctx, func(c *tcpConn) { c.giveUp(ErrServerClosed) })
+	s.workers.Close()
+	if err != nil {
+		return fmt.Errorf("rpc: connections did not drain: %w", err)
 	}
-	for c := range s.conns {
-		c.stopReading()
-	}
-	s.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		s.wg.Wait()
-		s.workers.Close()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
-	s.mu.Lock()
-	for c := range s.conns {
-		c.giveUp(ErrServerClosed)
-	}
-	s.mu.Unlock()
-	<-done
-	return fmt.Errorf("rpc: connections did not drain: %w", context.Cause(ctx))
+	return nil
 }
 
 // Close ends the server at once. It returns when all calls are done.
@@ -230,8 +146,4 @@ func (s *TCPServer) Close() error {
 }
 
 // Conns is the number of connections.
-func (s *TCPServer) Conns() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns)
-}
+func (s *TCPServer) Conns() int { return s.conns.Len() }

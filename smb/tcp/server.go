@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fileserver/internal/slab"
+	"fileserver/internal/tcpserver"
 	"fileserver/smb/transport"
 )
 
@@ -49,18 +50,15 @@ type Config struct {
 	NextID func() uint64
 }
 
-// Server accepts connections.
+// Server accepts connections. Lock order: mu, then that of conns.
 type Server struct {
 	cfg     Config
 	lastID  atomic.Uint64
 	in, out atomic.Uint64
+	conns   *tcpserver.Group[*conn]
 
-	mu        sync.Mutex
-	conns     map[*conn]struct{}
-	early     map[netip.Addr]int
-	listeners map[net.Listener]struct{}
-	closed    bool
-	wg        sync.WaitGroup // of connections
+	mu    sync.Mutex
+	early map[netip.Addr]int // connections that are not authenticated
 }
 
 // Stats are figures of a server.
@@ -95,7 +93,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		cfg: cfg, conns: make(map[*conn]struct{}), early: make(map[netip.Addr]int), listeners: make(map[net.Listener]struct{}),
+		cfg: cfg, early: make(map[netip.Addr]int), conns: tcpserver.New[*conn](cfg.Logger, cfg.MaxConns, ErrServerClosed, ErrTooManyConns),
 	}
 	if s.cfg.NextID == nil {
 		s.cfg.NextID = func() uint64 { return s.lastID.Add(1) }
@@ -106,53 +104,7 @@ func New(cfg Config) (*Server, error) {
 // Serve accepts connections until l is closed, the server is shut down
 // ([ErrServerClosed]) or ctx ends, and closes l. Connections outlive it, unless ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		l.Close()
-		return ErrServerClosed
-	}
-	s.listeners[l] = struct{}{}
-	s.mu.Unlock()
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer func() {
-		stop()
-		l.Close()
-		s.mu.Lock()
-		delete(s.listeners, l)
-		s.mu.Unlock()
-	}()
-	var delay time.Duration
-	for {
-		nc, err := l.Accept()
-		if err == nil {
-			delay = 0
-			go s.ServeConn(ctx, nc)
-			continue
-		}
-		if s.isClosed() {
-			return ErrServerClosed
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if errors.Is(err, net.ErrClosed) {
-			return err
-		}
-		// Out of descriptors, or the connection is gone already: neither ends the listener.
-		delay = min(max(5*time.Millisecond, 2*delay), time.Second)
-		s.cfg.Logger.Warn("cannot accept a connection", "listener", l.Addr().String(), "err", err, "retry", delay)
-		select {
-		case <-time.After(delay):
-		case <-ctx.Done():
-		}
-	}
-}
-
-func (s *Server) isClosed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
+	return s.conns.Serve(ctx, l, func(nc net.Conn) { s.ServeConn(ctx, nc) })
 }
 
 // ServeConn serves one connection, which it closes, and returns when it has ended.
@@ -185,17 +137,13 @@ func (s *Server) add(c *conn) error {
 	a := clientOf(c.info.RemoteAddr.Addr())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return ErrServerClosed
-	case len(s.conns) >= s.cfg.MaxConns:
-		return fmt.Errorf("%w: there are %d", ErrTooManyConns, len(s.conns))
-	case s.early[a] >= s.cfg.MaxEarly:
+	if s.early[a] >= s.cfg.MaxEarly {
 		return fmt.Errorf("%w: %d of this client have not authenticated", ErrTooManyConns, s.early[a])
 	}
-	s.conns[c] = struct{}{}
+	if err := s.conns.Add(c); err != nil {
+		return err
+	}
 	s.early[a]++
-	s.wg.Add(1)
 	return nil
 }
 
@@ -213,48 +161,20 @@ func (s *Server) remove(c *conn) {
 	if c.isEarly() {
 		s.grown(c)
 	}
-	s.mu.Lock()
-	delete(s.conns, c)
-	s.mu.Unlock()
-	s.wg.Done()
+	s.conns.Remove(c)
 }
 
 // Stats returns the figures of the moment.
 func (s *Server) Stats() Stats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return Stats{Conns: len(s.conns), Received: s.in.Load(), Sent: s.out.Load()}
+	return Stats{Conns: s.conns.Len(), Received: s.in.Load(), Sent: s.out.Load()}
 }
 
 // StopAccepting closes the listeners: connections go on.
-func (s *Server) StopAccepting() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	for l := range s.listeners {
-		l.Close()
-	}
-}
+func (s *Server) StopAccepting() { s.conns.Close() }
 
 // Shutdown closes the listeners and waits until all connections have ended: the protocol
 // ends those it has. When ctx ends they are closed.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.StopAccepting()
-	done := make(chan struct{})
-	go func() {
-		s.wg.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
-	s.mu.Lock()
-	for c := range s.conns {
-		c.Disconnect(ErrServerClosed, false)
-	}
-	s.mu.Unlock()
-	<-done
-	return context.Cause(ctx)
+	s.conns.Close()
+	return s.conns.Drain(ctx, func(c *conn) { c.Disconnect(ErrServerClosed, false) })
 }

@@ -1,0 +1,153 @@
+// Package tcpserver is what servers over TCP have in common: listeners, a bounded number of connections, and an end.
+package tcpserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+// Group is the listeners and connections of a server; C is a connection. Its methods are safe for concurrent use. The
+// lock is taken before those of connections, which the functions handed in may take; they must not call the Group.
+type Group[C comparable] struct {
+	log     *slog.Logger
+	max     int
+	closed  error // of a group that is closed
+	tooMany error
+
+	mu        sync.Mutex
+	isClosed  bool
+	conns     map[C]struct{}
+	listeners map[net.Listener]struct{}
+	wg        sync.WaitGroup // of connections
+}
+
+// New makes a group of at most limit connections. closed and tooMany are the errors of one that is closed, or full.
+func New[C comparable](log *slog.Logger, limit int, closed, tooMany error) *Group[C] {
+	return &Group[C]{
+		log: log, max: limit, closed: closed, tooMany: tooMany,
+		conns: make(map[C]struct{}), listeners: make(map[net.Listener]struct{}),
+	}
+}
+
+// Serve accepts connections and hands each to serve, on a goroutine of its own, until l is closed, the group is
+// closed or ctx ends; it closes l.
+func (g *Group[C]) Serve(ctx context.Context, l net.Listener, serve func(net.Conn)) error {
+	g.mu.Lock()
+	if g.isClosed {
+		g.mu.Unlock()
+		l.Close()
+		return g.closed
+	}
+	g.listeners[l] = struct{}{}
+	g.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer func() {
+		stop()
+		l.Close()
+		g.mu.Lock()
+		delete(g.listeners, l)
+		g.mu.Unlock()
+	}()
+	var delay time.Duration
+	for {
+		nc, err := l.Accept()
+		if err == nil {
+			delay = 0
+			go serve(nc)
+			continue
+		}
+		switch {
+		case g.Closed():
+			return g.closed
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, net.ErrClosed):
+			return err
+		}
+		// Out of descriptors, or the connection is gone already: neither ends the listener.
+		delay = min(max(5*time.Millisecond, 2*delay), time.Second)
+		g.log.Warn("cannot accept a connection", "listener", l.Addr().String(), "err", err, "retry", delay)
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Closed tells whether the group is closed.
+func (g *Group[C]) Closed() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.isClosed
+}
+
+// Add takes a connection in, unless the group is closed or full.
+func (g *Group[C]) Add(c C) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.isClosed:
+		return g.closed
+	case len(g.conns) >= g.max:
+		return g.tooMany
+	}
+	g.conns[c] = struct{}{}
+	g.wg.Add(1)
+	return nil
+}
+
+// Remove forgets a connection that was added, and has ended.
+func (g *Group[C]) Remove(c C) {
+	g.mu.Lock()
+	delete(g.conns, c)
+	g.mu.Unlock()
+	g.wg.Done()
+}
+
+// Len is the number of connections.
+func (g *Group[C]) Len() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.conns)
+}
+
+// Each calls f with each connection.
+func (g *Group[C]) Each(f func(C)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for c := range g.conns {
+		f(c)
+	}
+}
+
+// Close closes the listeners and takes no connection any more. Those there are go on.
+func (g *Group[C]) Close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.isClosed = true
+	for l := range g.listeners {
+		l.Close()
+	}
+}
+
+// Drain waits, on a closed group, until all connections have ended. When ctx ends first it calls end with each that
+// is left, waits for them, and returns ctx's error.
+func (g *Group[C]) Drain(ctx context.Context, end func(C)) error {
+	done := make(chan struct{})
+	go func() {
+		g.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	g.Each(end)
+	<-done
+	return context.Cause(ctx)
+}
