@@ -82,6 +82,11 @@ func TestExpired(t *testing.T) {
 			t.Error(st)
 		}
 		expire()
+		other := e.client()
+		other.Connect(wire.Dialect302)
+		if st, _ := other.Login("ann", "secret", smbtest.Setup{Bind: c.Client}); st != no {
+			t.Errorf("bound: %v", st)
+		}
 		c.closeFile(f)
 		c.Call(wire.CmdLogoff, smbtest.Empty, wire.StatusSuccess)
 	}

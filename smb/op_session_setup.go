@@ -151,6 +151,8 @@ func (r *request) bindable(id uint64) (*Session, wire.Status) {
 		return nil, wire.StatusInvalidParameter
 	case s.who().Guest || s.who().Anonymous:
 		return nil, wire.StatusNotSupported
+	case s.expired():
+		return nil, wire.StatusNetworkSessionExpired
 	case !authentic:
 		return nil, wire.StatusAccessDenied
 	}
