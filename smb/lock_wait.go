@@ -52,20 +52,21 @@ func (w *lockWait) step(_ context.Context, r *request) wire.Status {
 		if waiter != nil {
 			waiter.Cancel()
 		}
-		others := false
+		why := inOwnWay
 		if st == wire.StatusSuccess {
-			if st, others = w.o.lockRange(w.b); st == wire.StatusSuccess {
+			if st, why = w.o.lockRange(w.b, w); st == wire.StatusSuccess {
 				w.leave()
-				return r.replyEmpty()
+				return r.lockDone(w.o)
 			}
 		}
 		if st != wire.StatusLockNotGranted {
 			w.leave()
 			return st
 		}
-		if others {
+		if why == inTheWay {
 			var err error
-			waiter, err = m.Wait(w.o.key, w.o.lockOwner(), lock.Range{Off: w.b.off, Len: w.b.len}, w.b.exclusive, w.again)
+			r := lock.Range{Off: w.b.off, Len: max(w.b.len, 1)}
+			waiter, err = m.Wait(w.o.key, w.o.lockOwner(), r, w.b.exclusive, w.again)
 			if err != nil { // it would wait for ever
 				w.leave()
 				return wire.StatusLockNotGranted

@@ -6,7 +6,7 @@ import (
 	"fileserver/smb/wire"
 )
 
-// opLock handles LOCK (MS-SMB2 3.3.5.14). The lock sequence counts only for opens that survive their connection, which these do not.
+// opLock handles LOCK (MS-SMB2 3.3.5.14).
 func opLock(ctx context.Context, r *request) wire.Status {
 	q, err := wire.ParseLockRequest(r.msg)
 	if err != nil {
@@ -21,6 +21,9 @@ func opLock(ctx context.Context, r *request) wire.Status {
 		return wire.StatusInvalidDeviceRequest
 	case o.granted&(wire.FileReadData|wire.FileWriteData|wire.FileAppendData|wire.FileExecute) == 0:
 		return wire.StatusAccessDenied
+	}
+	if r.lockReplayed(o, q.Sequence) {
+		return r.replyEmpty()
 	}
 	if q.Locks.At(0).Flags == wire.LockFlagUnlock {
 		return r.unlock(o, q.Locks)
@@ -54,7 +57,7 @@ func (r *request) unlock(o *Open, list wire.LockElements) wire.Status {
 			return st
 		}
 	}
-	return r.replyEmpty()
+	return r.lockDone(o)
 }
 
 // lock takes all the locks of the list, or none (MS-SMB2 3.3.5.14.2). Only a single one may wait.
@@ -73,7 +76,7 @@ func (r *request) lock(ctx context.Context, o *Open, list wire.LockElements) wir
 			st = wire.StatusInvalidParameter
 		}
 		if st == wire.StatusSuccess {
-			st, _ = o.lockRange(b)
+			st, _ = o.lockRange(b, nil)
 			if st == wire.StatusLockNotGranted && wait {
 				return r.waitLock(ctx, o, b)
 			}
@@ -83,7 +86,7 @@ func (r *request) lock(ctx context.Context, o *Open, list wire.LockElements) wir
 			return st
 		}
 	}
-	return r.replyEmpty()
+	return r.lockDone(o)
 }
 
 // lockOf is what an element of a LOCK asks for.

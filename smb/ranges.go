@@ -23,18 +23,30 @@ func (b *byteRange) has(first, last uint64) bool {
 	return b.len > 0 && b.off <= last && b.last() >= first
 }
 
+// meets tells whether two ranges overlap. One of length 0 is a place between two bytes: it meets a range that has both.
+func (b *byteRange) meets(c *byteRange) bool {
+	if b.len == 0 {
+		b, c = c, b
+	}
+	if c.len == 0 {
+		return b.len > 0 && b.off < c.off && c.off <= b.last()
+	}
+	return b.has(c.off, c.last())
+}
+
 // ranges are the byte-range locks of an open. The arbiter knows their union, whose owner is the open: of what is
 // locked more than once the strongest lock counts. That locks are taken and given back one by one, and how
 // those of one open conflict, is SMB's own (MS-FSA 2.1.4.10, 2.1.5.8, 2.1.5.9).
 //
-// Lock order: mu, then the arbiter. A waiter's own lock is taken with neither held.
+// Lock order: mu, then zeroLocks.mu or the arbiter. A waiter's own lock is a leaf.
 type ranges struct {
 	count atomic.Int32 // of list
 
-	mu      sync.Mutex
-	list    []byteRange
-	waiters []*lockWait // parked requests of this open
-	closed  bool
+	mu        sync.Mutex
+	list      []byteRange
+	waiters   []*lockWait // parked requests of this open
+	closed    bool
+	sequences lockSequences
 }
 
 // lockOwner is the open as an owner of byte-range locks.
@@ -65,35 +77,57 @@ func (o *Open) lockedByOthers(off, n uint64, write bool) bool {
 	return false
 }
 
-// lockRange takes a lock, or tells what keeps it from that: a lock of another (others) or of this open.
-func (o *Open) lockRange(b byteRange) (st wire.Status, others bool) {
+// obstacle is what keeps a lock from being taken.
+type obstacle uint8
+
+const (
+	inOwnWay   obstacle = iota // a lock of the same open, or something else
+	inTheWay                   // another's, which the arbiter knows
+	zeroLength                 // another's without bytes
+)
+
+// lockRange takes a lock, or tells what keeps it from that. Where it is a lock of another open without bytes w, if there is one, is told when such are
+// given back.
+func (o *Open) lockRange(b byteRange, w *lockWait) (wire.Status, obstacle) {
 	s := &o.ranges
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return wire.StatusRangeNotLocked, false
+		return wire.StatusRangeNotLocked, inOwnWay
 	}
-	if b.len > 0 {
-		for i := range s.list {
-			// A shared lock may be taken of what the open has locked itself, an exclusive one may not.
-			if b.exclusive && s.list[i].has(b.off, b.last()) {
-				return wire.StatusLockNotGranted, false
-			}
+	for i := range s.list {
+		// A shared lock may be taken of what the open has locked itself, an exclusive one may not.
+		if b.exclusive && s.list[i].meets(&b) {
+			return wire.StatusLockNotGranted, inOwnWay
 		}
-		if !o.claimGaps(&b) {
-			return wire.StatusLockNotGranted, true
+	}
+	zero := &o.session.srv.zeroLocks
+	if b.len == 0 {
+		zero.add(o, &b)
+		c := o.session.srv.cfg.Locks.Test(o.key, o.lockOwner(), lock.Range{Off: b.off, Len: 1}, b.exclusive)
+		if c != nil && c.Range.Off < b.off { // the first there is: another would not begin before it
+			zero.remove(o, &b)
+			return wire.StatusLockNotGranted, inTheWay
+		}
+	} else {
+		claimed, ok := o.claimGaps(&b)
+		if !ok {
+			return wire.StatusLockNotGranted, inTheWay
+		}
+		if zero.forbid(o, &b, w) {
+			o.unclaim(claimed)
+			return wire.StatusLockNotGranted, zeroLength
 		}
 	}
 	s.list = append(s.list, b)
 	s.count.Add(1)
-	return wire.StatusSuccess, false
+	return wire.StatusSuccess, inOwnWay
 }
 
 // claimGaps locks, with the arbiter, those bytes of b that the open has not locked yet: all, or none. Called with ranges.mu held.
-func (o *Open) claimGaps(b *byteRange) bool {
+func (o *Open) claimGaps(b *byteRange) (done []lock.Range, ok bool) {
 	m, owner := o.session.srv.cfg.Locks, o.lockOwner()
-	var done []lock.Range
-	ok := true
+	ok = true
 	o.ranges.parts(b.off, b.last(), func(r lock.Range, held, _ bool) {
 		if held || !ok {
 			return
@@ -103,11 +137,16 @@ func (o *Open) claimGaps(b *byteRange) bool {
 		}
 	})
 	if !ok {
-		for _, r := range done {
-			m.Unlock(o.key, owner, r)
-		}
+		o.unclaim(done)
 	}
-	return ok
+	return done, ok
+}
+
+// unclaim unlocks what claimGaps has locked.
+func (o *Open) unclaim(done []lock.Range) {
+	for _, r := range done {
+		o.session.srv.cfg.Locks.Unlock(o.key, o.lockOwner(), r)
+	}
 }
 
 // parts calls fn for the parts of first to last that are locked in the same way.
@@ -170,6 +209,9 @@ func (o *Open) unlockRange(off, n uint64) wire.Status {
 	}
 	waiters := s.waiters
 	s.mu.Unlock()
+	if b.len == 0 {
+		o.session.srv.zeroLocks.remove(o, &b)
+	}
 	for _, w := range waiters {
 		w.again()
 	}
@@ -181,15 +223,19 @@ func (o *Open) unlockAll() {
 	s := &o.ranges
 	s.mu.Lock()
 	s.closed = true
-	held := len(s.list) > 0
-	waiters := s.waiters
+	list, waiters := s.list, s.waiters
 	s.list, s.waiters = nil, nil
 	s.count.Store(0)
 	s.mu.Unlock()
 	for _, w := range waiters {
 		w.end(wire.StatusRangeNotLocked)
 	}
-	if held {
+	for i := range list {
+		if list[i].len == 0 {
+			o.session.srv.zeroLocks.remove(o, &list[i])
+		}
+	}
+	if len(list) > 0 {
 		o.session.srv.cfg.Locks.UnlockAll(o.key, o.lockOwner())
 	}
 }

@@ -80,22 +80,23 @@ type Observer interface {
 
 // Server is an SMB server without listeners: transports hand it connections ([Server.Handler]).
 type Server struct {
-	cfg      Config
-	ctx      context.Context // of what requests do; ends when Shutdown gives up waiting
-	cancel   context.CancelFunc
-	workers  workers.Pool
-	chains   sync.Pool      // of *chain
-	wg       sync.WaitGroup // of connections
-	started  time.Time
-	lastFile atomic.Uint64 // IDs of opens
-	lastOpen atomic.Uint64
-	links    links
-	stamps   stamps
-	streams  streams
-	renames  sync.Mutex // held during a rename or link, taken with nothing else held
-	appends  sync.Mutex // held during a WRITE of an open that may only append, likewise
-	logins   throttle
-	target   ntlm.Target
+	cfg       Config
+	ctx       context.Context // of what requests do; ends when Shutdown gives up waiting
+	cancel    context.CancelFunc
+	workers   workers.Pool
+	chains    sync.Pool      // of *chain
+	wg        sync.WaitGroup // of connections
+	started   time.Time
+	lastFile  atomic.Uint64 // IDs of opens
+	lastOpen  atomic.Uint64
+	links     links
+	stamps    stamps
+	zeroLocks zeroLocks
+	streams   streams
+	renames   sync.Mutex // held during a rename or link, taken with nothing else held
+	appends   sync.Mutex // held during a WRITE of an open that may only append, likewise
+	logins    throttle
+	target    ntlm.Target
 
 	mu          sync.Mutex
 	conns       map[*Conn]struct{}
