@@ -16,7 +16,7 @@ import (
 // tortureSuites are the suites of Samba's smbtorture that are run, each below smb2. Those in tortureConfig want a server of their own.
 var tortureSuites = []string{
 	"connect", "read", "rw", "compound", "compound_find", "credits", "dir", "mkdir", "maxfid", "tcon", "session-id", "getinfo", "streams", "fileid",
-	"session", "session-require-signing", "multichannel", "notify", "rename", "compound_async",
+	"session", "session-require-signing", "multichannel", "notify", "rename", "compound_async", "lock",
 }
 
 // tortureConfig is what suites want of the server's configuration beside what all have.
