@@ -172,6 +172,9 @@ func (id *id) connect(ctx context.Context, p rdma.ConnParams) error {
 	if id.dying {
 		return rdma.ErrNotConnected
 	}
+	if id.dev.ctx.siw { // tells the connecting side its own figures
+		ev.ird, ev.ord = ev.ord, ev.ird
+	}
 	id.params = stated(ev)
 	id.ird, id.ord = p.IRD, min(p.ORD, ev.ord)
 	if err := id.qp.connected(id.ird, id.ord); err != nil {

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"fileserver/rdma"
 )
 
@@ -59,10 +61,12 @@ func (d *device) CreateCQ(depth int) (rdma.CQ, error) {
 	}
 	c := &cq{dev: d, number: d.p.nextHandle.Add(1), depth: depth, h: h, closed: make(chan struct{}), stash: make([]rdma.WC, 0, batch), qps: make(map[uint32]*qp)}
 	c.wait.budget = d.p.spin
-	if c.file, err = pollable(h.fd(), "completion channel"); err == nil {
-		c.raw, err = c.file.SyscallConn()
+	if err := unix.SetNonblock(h.fd(), true); err != nil {
+		panic(err) // it is open
 	}
-	if err != nil {
+	c.file = os.NewFile(uintptr(h.fd()), "completion channel")
+	if c.raw, err = c.file.SyscallConn(); err != nil {
+		_ = c.file.Close()
 		h.destroy()
 		return nil, err
 	}

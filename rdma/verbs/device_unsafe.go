@@ -54,7 +54,8 @@ type devContext struct {
 	key  deviceKey
 	name string
 	caps rdma.Caps
-	cqes int // entries of a completion queue
+	cqes int  // entries of a completion queue
+	siw  bool // the kernel's software iWARP, which has ways of its own
 }
 
 func openContext(key deviceKey) (*devContext, error) {
@@ -90,7 +91,7 @@ func (c *devContext) query() error {
 	if errno := C.vb_port(c.c, 1, &p); errno != 0 {
 		return failure("querying port 1 of "+c.name, errno)
 	}
-	c.cqes = int(d.max_cqe)
+	c.cqes, c.siw = int(d.max_cqe), d.vendor_id == vendorSIW
 	caps := rdma.Caps{
 		MaxSGE: int(d.max_sge), MaxSGERead: int(d.max_sge_rd), MaxInline: int(C.vb_max_inline(c.c)),
 		MaxQPWR: int(d.max_qp_wr) - 1, // and the sentinel
@@ -106,7 +107,7 @@ func (c *devContext) query() error {
 		// Of RFC 5044's 512 bytes Linux passes fewer than 256 on, of which MPA revision 2 takes 4.
 		caps.MaxRequestPrivateData, caps.MaxReplyPrivateData = 251, 251
 		// siw places Read Responses by the local key's rights.
-		caps.ReadSinkNeedsRemoteWrite = d.vendor_id != vendorSIW
+		caps.ReadSinkNeedsRemoteWrite = !c.siw
 	case c.key.c.transport_type == C.IBV_TRANSPORT_IB:
 		caps.Transport = rdma.TransportInfiniBand
 		if p.link_layer == C.IBV_LINK_LAYER_ETHERNET {

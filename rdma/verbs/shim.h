@@ -150,6 +150,7 @@ struct vb_wc {
 };
 
 int vb_create_cq(struct ibv_context *c, int depth, struct ibv_comp_channel **ch, struct vb_cq **out);
+/* vb_destroy_cq leaves the channel's file to the caller. */
 void vb_destroy_cq(struct vb_cq *cq, struct ibv_comp_channel *ch);
 int vb_attach(struct vb_cq *cq, struct vb_qp *qp, uint32_t *index);
 void vb_detach(struct vb_cq *cq, uint32_t index);

@@ -36,6 +36,7 @@ void vb_destroy_cq(struct vb_cq *cq, struct ibv_comp_channel *ch)
 	if (cq->unacked)
 		vb.ibv_ack_cq_events(cq->cq, cq->unacked);
 	vb.ibv_destroy_cq(cq->cq);
+	ch->fd = -1; /* the caller has closed it */
 	vb.ibv_destroy_comp_channel(ch);
 	free(cq->table);
 	free(cq);
