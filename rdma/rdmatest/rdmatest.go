@@ -30,6 +30,9 @@ type Harness struct {
 	// LaxReads: a peer may READ all regions of the connection's domain, also those
 	// that are not open to it, as with the Linux kernel's software iWARP.
 	LaxReads bool
+	// GenerousIRD: the accepting side answers as many READs as the connecting side asks
+	// for, whatever its user states, as the Linux kernel's software iWARP does.
+	GenerousIRD bool
 	// TornBelow: data of fewer bytes that crosses a page boundary may be sent wrong, as
 	// by the Linux kernel's software iWARP (7.2, siw_try_1seg).
 	TornBelow int

@@ -222,6 +222,9 @@ func (id *id) Accept(p rdma.ConnParams) error {
 		return err
 	}
 	p.IRD, p.ORD = min(p.IRD, id.params.IRD), min(p.ORD, id.params.ORD)
+	if id.dev.ctx.siw { // answers as many READs as the peer asks for, whatever we say
+		p.IRD = min(id.params.IRD, id.dev.ctx.caps.MaxIRD)
+	}
 	if err := id.qp.connected(p.IRD, p.ORD); err != nil {
 		return err
 	}

@@ -61,6 +61,8 @@ int vb_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr);
 uint32_t vb_max_inline(struct ibv_context *c);
 void vb_orphan(struct ibv_context *c);
 
+int vb_siw_burn(struct ibv_context *c); /* shim_siw.c */
+
 struct vb_async {
 	uint64_t handle; /* of the queue pair, or 0 */
 	uint32_t qpn;

@@ -6,6 +6,38 @@
 
 #include "shim.h"
 
+/* Of siw a failure without a reason may be another queue's; see vb_siw_burn. */
+enum { SIW_TRIES = 3 };
+
+static int try_again(struct ibv_context *c, int tries)
+{
+	return errno == 0 && tries < SIW_TRIES && c->device->transport_type == IBV_TRANSPORT_IWARP && vb_siw_burn(c) == 0;
+}
+
+static struct ibv_cq *create_cq(struct ibv_context *c, int depth, struct ibv_comp_channel *ch, int vector)
+{
+	struct ibv_cq *cq;
+	int tries = 0;
+
+	do
+		errno = 0;
+	while (!(cq = vb.ibv_create_cq(c, depth, NULL, ch, vector)) && try_again(c, tries++));
+	return cq;
+}
+
+static struct ibv_qp *create_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr a;
+	struct ibv_qp *qp;
+	int tries = 0;
+
+	do {
+		errno = 0;
+		a = *attr;
+	} while (!(qp = vb.ibv_create_qp(pd, &a)) && try_again(pd->context, tries++));
+	return qp;
+}
+
 int vb_create_cq(struct ibv_context *c, int depth, struct ibv_comp_channel **ch, struct vb_cq **out)
 {
 	static unsigned vector;
@@ -21,7 +53,7 @@ int vb_create_cq(struct ibv_context *c, int depth, struct ibv_comp_channel **ch,
 		return err;
 	}
 	unsigned v = __atomic_fetch_add(&vector, 1, __ATOMIC_RELAXED) % (c->num_comp_vectors > 0 ? c->num_comp_vectors : 1);
-	if (!(cq->cq = vb.ibv_create_cq(c, depth, NULL, *ch, v))) {
+	if (!(cq->cq = create_cq(c, depth, *ch, v))) {
 		err = errno ? errno : EIO;
 		vb.ibv_destroy_comp_channel(*ch);
 		free(cq);
@@ -139,8 +171,7 @@ int vb_create_qp(struct ibv_pd *pd, struct vb_cq *scq, struct vb_cq *rcq, const 
 		return ENOMEM;
 	if ((err = qp_init(q, c)))
 		goto fail;
-	errno = 0;
-	if (!(q->qp = vb.ibv_create_qp(pd, &a))) {
+	if (!(q->qp = create_qp(pd, &a))) {
 		err = errno ? errno : EIO;
 		goto fail;
 	}
