@@ -45,9 +45,6 @@ type Config struct {
 	Handles HandleMode
 	// OwnChecks makes the server check permissions itself even where the kernel could.
 	OwnChecks bool
-	// Apart has threads of their own act for other users, at the cost of two switches of threads for each call that does. It
-	// is needed where the process holds files that the kernel serves only to threads whose credentials never changed: those of RDMA devices.
-	Apart bool
 	// MaxFDs bounds the descriptors kept open for later use; 0 means an eighth of RLIMIT_NOFILE, at most 32768. Objects
 	// that are in use are not counted. A server of many shares divides what it has.
 	MaxFDs int

@@ -76,12 +76,13 @@ func (n *node) createNew(c *vfs.Cred, name string, s *vfs.SetAttr) (*node, error
 	var b cname
 	b.set(name)
 	fd, err := n.fs.retryFDs(func() (fd int, err error) {
-		how := unix.OpenHow{
-			Flags:   unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC,
-			Mode:    uint64(modeOf(s, defaultFileMode)),
-			Resolve: beneath,
-		}
-		err = n.fs.under(c, func() error {
+		fd = -1
+		err = n.fs.as(c, func() error {
+			how := unix.OpenHow{
+				Flags:   unix.O_RDWR | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC,
+				Mode:    uint64(modeOf(s, defaultFileMode)),
+				Resolve: beneath,
+			}
 			var e unix.Errno
 			if fd, e = openBeneath(n.fd, &b, &how); e == unix.EXDEV { // something is mounted there
 				e = unix.EEXIST
@@ -167,7 +168,7 @@ func (n *node) make(c *vfs.Cred, name string, call func() error) (*node, error) 
 
 // as makes a call as c.
 func (n *node) as(c *vfs.Cred, call func() error) error {
-	return n.fs.under(c, func() error { return statusOf(again(call)) })
+	return n.fs.as(c, func() error { return statusOf(again(call)) })
 }
 
 // Mkdir implements [vfs.Node].

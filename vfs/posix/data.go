@@ -111,7 +111,7 @@ func (n *node) openForced(flags int) (int, error) {
 	if err := n.statx(statPerm, &st); err != nil {
 		return -1, err
 	}
-	if st.Uid != n.fs.base.uid {
+	if st.Uid != n.fs.crew.base.uid {
 		return -1, vfs.ErrAccess
 	}
 	mode := uint32(st.Mode & 0o7777)

@@ -16,7 +16,7 @@
 //
 // # Permissions
 //
-// As root, threads take the identity of the caller for each call that makes or changes a name or an attribute, and
+// As root, threads of our own take the identity of the caller for each call that makes or changes a name or an attribute, and
 // for each question about permissions, so that the kernel decides; its answers are remembered per object and identity as
 // long as mode, owner, group and the absence of an access control list last. Without that right, the rules of POSIX mode bits
 // and access control lists are applied before the call, which then is made as the server's user: new objects

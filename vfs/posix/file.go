@@ -221,8 +221,8 @@ func (f *file) write(p []byte, off int64, s vfs.Stability) (n int, err error) {
 
 // writeClearing writes so that set-id bits go, as they would if the caller's process wrote.
 func (f *file) writeClearing(p []byte, off int64, s vfs.Stability) (int, error) {
-	n := 0
-	err := f.n.fs.under(&f.c, func() (err error) {
+	var n int
+	err := f.n.fs.as(&f.c, func() (err error) {
 		n, err = f.write(p, off, s)
 		return err
 	})

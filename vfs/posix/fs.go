@@ -20,9 +20,8 @@ import (
 // FS is a directory of the local file system, published. It implements [vfs.FS].
 type FS struct {
 	log    *slog.Logger
-	base   base
-	kernel bool   // the kernel checks permissions for the caller
-	apart  *apart // nil: any thread acts for others
+	crew   crew
+	kernel bool // the kernel checks permissions for the caller
 	// protectLinks is the sysctl fs.protected_hardlinks, for the own checks.
 	protectLinks bool
 	mount        int // the root directory, open for reading
@@ -62,6 +61,7 @@ func New(cfg Config) (*FS, error) {
 		fs.log = slog.New(slog.DiscardHandler)
 	}
 	if err := fs.init(&cfg); err != nil {
+		fs.crew.close()
 		fs.closeFDs()
 		return nil, err
 	}
@@ -71,13 +71,10 @@ func New(cfg Config) (*FS, error) {
 }
 
 func (fs *FS) init(cfg *Config) (err error) {
-	if fs.base, err = ownIdentity(); err != nil {
+	if fs.crew.base, err = ownIdentity(); err != nil {
 		return err
 	}
-	fs.kernel = !cfg.OwnChecks && fs.base.trial()
-	if fs.kernel && cfg.Apart {
-		fs.apart = new(apart)
-	}
+	fs.kernel = !cfg.OwnChecks && fs.crew.trial()
 	sysctl, err := os.ReadFile("/proc/sys/fs/protected_hardlinks")
 	fs.protectLinks = err != nil || strings.TrimSpace(string(sysctl)) != "0"
 	if fs.mount, err = unix.Open(cfg.Root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
@@ -271,12 +268,10 @@ func (fs *FS) Close() error {
 	close(fs.stop)
 	fs.done.Wait()
 	fs.watches.close()
-	if fs.apart != nil {
-		fs.apart.close()
-	}
 	err := fs.loc.close()
 	fs.cache.close()
 	fs.root.Release()
+	fs.crew.close()
 	return err
 }
 

@@ -20,7 +20,6 @@ func modes() map[string]posix.Config {
 	m := map[string]posix.Config{"table": {Handles: posix.HandleTable}}
 	if os.Geteuid() == 0 {
 		m["native"] = posix.Config{Handles: posix.HandleNative}
-		m["apart"] = posix.Config{Handles: posix.HandleNative, Apart: true}
 		m["own"] = posix.Config{Handles: posix.HandleNative, OwnChecks: true}
 	}
 	return m

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
-	"time"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -30,108 +31,186 @@ func ownIdentity() (base, error) {
 	return b, nil
 }
 
-// trial tells whether this process may take other identities, as [FS.under] does.
-func (b *base) trial() bool {
-	if b.uid != 0 {
-		// Only for uid 0 does the kernel take CAP_DAC_OVERRIDE and its like away from a thread
-		// that changes its fsuid, and give them back afterwards.
-		return false
-	}
-	result := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		t, err := b.assume(&vfs.Cred{UID: 65534, GID: 65534, Groups: []uint32{65533}})
-		t.restore()
-		result <- err
-	}()
-	return <-result == nil
+// crew makes calls as other users. The kernel has an identity for each thread; a thread that has once
+// had another's never runs anything else: not only because what it did might be done by the wrong user, but
+// because it is not what it was even when it has its own identity back. The kernel compares credentials by
+// their address, and lets such a thread write to no device of InfiniBand that another has opened (ib_safe_file_access).
+//
+// So the threads with identities are the crew's own, its hands, each with a goroutine that is locked to it
+// until both end. A hand keeps the identity of its last call: calls in a row of one user change nothing.
+type crew struct {
+	base base
+
+	mu     sync.Mutex
+	idle   []*hand // the one that was busy last at the end
+	closed bool
 }
 
-// thread is an identity the calling thread has taken; the zero thread is the server's own.
-type thread struct {
-	base               *base // nil: nothing to restore
-	groups, fsgid, uid bool  // what was changed
+// maxIdle is how many hands without a call are kept.
+const maxIdle = 16
+
+// hand is a thread of the crew. Its fields belong to its goroutine, but for those of the call while it has none.
+type hand struct {
+	base  *base
+	calls chan *vfs.Cred // who the call is made as; closed at the end
+	done  chan struct{}
+
+	// The identity the thread has.
+	uid, gid uint32
+	groups   []uint32
+
+	// The call, and what became of it.
+	call   func() error
+	err    error
+	panics any  // what it panicked with
+	lost   bool // it is not known who the thread is: it has ended
 }
 
 var errIdentity = errors.New("posix: the thread did not get the identity")
 
-// assume makes the calling thread act as c until [thread.restore]. The goroutine is locked to the
-// thread meanwhile, so that neither another goroutine runs with the identity nor a new thread inherits it.
-//
-// setfsuid(2) away from 0 takes the file-system capabilities from the thread
-// (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_CHOWN, CAP_MKNOD), so the kernel checks as it would for a process of c.
-func (b *base) assume(c *vfs.Cred) (t thread, err error) {
-	if c.UID == b.uid && c.GID == b.gid {
-		return t, nil
-	}
-	runtime.LockOSThread()
-	t.base = b
-	// Groups do not matter to the superuser, who has all permissions without them.
-	if c.UID != b.uid && !slices.Equal(c.Groups, b.groups) {
-		t.groups = true
-		if e := threadSetGroups(c.Groups); e != 0 {
-			t.restore()
-			return thread{}, fmt.Errorf("%w: %w (%w)", vfs.ErrTooManyFiles, errIdentity, e)
-		}
-	}
-	if c.GID != b.gid {
-		t.fsgid = true
-		if !threadSetFSGID(c.GID) {
-			t.restore()
-			return thread{}, fmt.Errorf("%w: %w (gid %d)", vfs.ErrServerFault, errIdentity, c.GID)
-		}
-	}
-	if c.UID != b.uid {
-		t.uid = true
-		if !threadSetFSUID(c.UID) {
-			t.restore()
-			return thread{}, fmt.Errorf("%w: %w (uid %d)", vfs.ErrServerFault, errIdentity, c.UID)
-		}
-	}
-	return t, nil
-}
-
-// restore gives the thread its own identity back. If that fails even after a while (the kernel had no memory),
-// the goroutine ends while it is locked, and the thread with it: it must not run anything else.
-func (t *thread) restore() {
-	if t.base == nil {
-		return
-	}
-	for wait := time.Millisecond; ; wait *= 2 {
-		if t.tryRestore() {
-			t.base = nil
-			runtime.UnlockOSThread()
-			return
-		}
-		if wait > time.Second {
-			runtime.Goexit()
-		}
-		time.Sleep(wait)
-	}
-}
-
-func (t *thread) tryRestore() bool {
-	if t.uid && !threadSetFSUID(t.base.uid) {
+// trial tells whether this process may take other identities.
+func (w *crew) trial() bool {
+	if w.base.uid != 0 {
+		// Only for uid 0 does the kernel take CAP_DAC_OVERRIDE and its like away from a thread
+		// that changes its fsuid, and give them back afterwards.
 		return false
 	}
-	if t.fsgid && !threadSetFSGID(t.base.gid) {
-		return false
-	}
-	return !t.groups || threadSetGroups(t.base.groups) == 0
+	return w.as(&vfs.Cred{UID: 65534, GID: 65534, Groups: []uint32{65533}}, func() error { return nil }) == nil
 }
 
-// under makes call with the identity of c where the kernel enforces permissions, and otherwise as it is.
-func (fs *FS) under(c *vfs.Cred, call func() error) error {
-	if !fs.kernel || c.UID == fs.base.uid && c.GID == fs.base.gid {
+// as makes a call as c. A panic in it is the caller's.
+func (w *crew) as(c *vfs.Cred, call func() error) error {
+	if c.UID == w.base.uid && c.GID == w.base.gid {
 		return call()
 	}
-	if fs.apart != nil {
-		return fs.apart.do(&fs.base, c, call)
+	h := w.take(c)
+	h.call = call
+	h.calls <- c
+	<-h.done
+	err, panics := h.err, h.panics
+	h.call, h.err, h.panics = nil, nil, nil
+	w.put(h)
+	if panics != nil {
+		panic(panics)
 	}
-	t, err := fs.base.assume(c)
-	if err != nil {
-		return err
+	return err
+}
+
+// take finds a hand for a call as c: if it can, one that is c already.
+func (w *crew) take(c *vfs.Cred) *hand {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.idle)
+	if n == 0 {
+		h := &hand{base: &w.base, calls: make(chan *vfs.Cred), done: make(chan struct{}), uid: w.base.uid, gid: w.base.gid, groups: w.base.groups}
+		go h.run()
+		return h
 	}
-	defer t.restore()
-	return call()
+	i := n - 1
+	for j := i; j >= 0; j-- {
+		if h := w.idle[j]; h.uid == c.UID && h.gid == c.GID && slices.Equal(h.groups, c.Groups) {
+			i = j
+			break
+		}
+	}
+	h := w.idle[i]
+	w.idle = slices.Delete(w.idle, i, i+1)
+	return h
+}
+
+// put takes back a hand whose call is over.
+func (w *crew) put(h *hand) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case h.lost:
+	case w.closed, len(w.idle) >= maxIdle:
+		close(h.calls)
+	default:
+		w.idle = append(w.idle, h)
+	}
+}
+
+// close ends the hands: those at work when their calls are over.
+func (w *crew) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for _, h := range w.idle {
+		close(h.calls)
+	}
+	w.idle = nil
+}
+
+// run makes calls until there are no more. The goroutine ends while it is locked, and the thread with it.
+func (h *hand) run() {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		// The first thread cannot end, and what others are told of the process is what it is.
+		elsewhere := make(chan struct{})
+		go func() {
+			close(elsewhere)
+			h.run()
+		}()
+		<-elsewhere
+		runtime.UnlockOSThread()
+		return
+	}
+	for c := range h.calls {
+		if h.err = h.become(c); h.err == nil {
+			h.err = h.make()
+		} else {
+			h.lost = true
+		}
+		lost := h.lost
+		h.done <- struct{}{}
+		if lost {
+			return
+		}
+	}
+}
+
+func (h *hand) make() error {
+	defer func() {
+		if v := recover(); v != nil {
+			h.panics = fmt.Sprintf("%v\n\n%s", v, debug.Stack())
+		}
+	}()
+	return h.call()
+}
+
+// become takes an identity.
+//
+// setfsuid(2) away from 0 takes the file-system capabilities from the thread
+// (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_CHOWN, CAP_MKNOD), so the kernel checks as it would for a process
+// of c; back to 0 gives them back.
+func (h *hand) become(c *vfs.Cred) error {
+	// Groups do not matter to the superuser, who has all permissions without them.
+	if c.UID != h.base.uid && !slices.Equal(c.Groups, h.groups) {
+		if e := threadSetGroups(c.Groups); e != 0 {
+			return fmt.Errorf("%w: %w (%w)", vfs.ErrTooManyFiles, errIdentity, e)
+		}
+		h.groups = append([]uint32(nil), c.Groups...)
+	}
+	if c.GID != h.gid {
+		if !threadSetFSGID(c.GID) {
+			return fmt.Errorf("%w: %w (gid %d)", vfs.ErrServerFault, errIdentity, c.GID)
+		}
+		h.gid = c.GID
+	}
+	if c.UID != h.uid {
+		if !threadSetFSUID(c.UID) {
+			return fmt.Errorf("%w: %w (uid %d)", vfs.ErrServerFault, errIdentity, c.UID)
+		}
+		h.uid = c.UID
+	}
+	return nil
+}
+
+// as makes a call as c where the kernel checks permissions, and as the server elsewhere.
+func (fs *FS) as(c *vfs.Cred, call func() error) error {
+	if !fs.kernel {
+		return call()
+	}
+	return fs.crew.as(c, call)
 }

@@ -2,7 +2,12 @@ package posix
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -10,25 +15,33 @@ import (
 	"fileserver/vfs"
 )
 
-// TestPanicInACall: a panic under another identity gives the thread its own back.
-func TestPanicInACall(t *testing.T) {
-	if os.Geteuid() != 0 {
-		return
-	}
+func testCrew(t *testing.T) *crew {
+	t.Helper()
 	b, err := ownIdentity()
 	if err != nil {
 		t.Fatal(err)
 	}
-	fs := &FS{base: b, kernel: true}
-	n := &node{fs: fs}
+	w := &crew{base: b}
+	t.Cleanup(w.close)
+	return w
+}
+
+// TestPanicInACall: a panic under another identity is the caller's, who still is who it was.
+func TestPanicInACall(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	w := testCrew(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	inside := -1
 	func() {
 		defer func() {
-			if recover() == nil {
-				t.Error("no panic")
+			if v := recover(); !strings.Contains(fmt.Sprint(v), "in the call") {
+				t.Errorf("panic: %v", v)
 			}
 		}()
-		_ = n.as(&vfs.Cred{UID: 4711, GID: 4712, Groups: []uint32{1}}, func() error {
+		_ = w.as(&vfs.Cred{UID: 4711, GID: 4712, Groups: []uint32{1}}, func() error {
 			inside, _ = unix.SetfsuidRetUid(-1)
 			panic("in the call")
 		})
@@ -38,27 +51,60 @@ func TestPanicInACall(t *testing.T) {
 	}
 	uid, _ := unix.SetfsuidRetUid(-1)
 	gid, _ := unix.SetfsgidRetGid(-1)
-	if groups, _ := unix.Getgroups(); uid != 0 || gid != int(b.gid) || len(groups) != len(b.groups) {
+	if groups, _ := unix.Getgroups(); uid != 0 || gid != int(w.base.gid) || len(groups) != len(w.base.groups) {
 		t.Errorf("the thread is %d:%d %v", uid, gid, groups)
 	}
 }
 
-// TestThreadThatStaysSomebodyElse: a goroutine whose thread cannot be given its identity back ends, with the thread.
-func TestThreadThatStaysSomebodyElse(t *testing.T) {
-	ended := make(chan bool)
-	go func() {
-		returned := false
-		defer func() { ended <- !returned }()
-		b := base{uid: 1 << 31, gid: 5} // an identity that cannot be had
-		th := thread{base: &b, uid: true}
-		if os.Geteuid() == 0 {
-			b.uid = ^uint32(0) // nobody's
+// TestCrew: each call is made as who it is for, whoever the hand was before, and never on a thread of others.
+func TestCrew(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	w := testCrew(t)
+	hands := map[int]bool{}
+	for i := range 50 {
+		if tid := unix.Gettid(); hands[tid] {
+			t.Errorf("thread %d has had an identity, and runs other things", tid)
 		}
-		th.restore()
-		returned = true
-	}()
-	if !<-ended {
-		t.Error("the goroutine goes on")
+		c := &vfs.Cred{UID: uint32(i % 3), GID: uint32(i % 4), Groups: []uint32{uint32(i % 2)}}
+		err := w.as(c, func() error {
+			uid, _ := unix.SetfsuidRetUid(-1)
+			gid, _ := unix.SetfsgidRetGid(-1)
+			groups, err := unix.Getgroups()
+			if uint32(uid) != c.UID || uint32(gid) != c.GID || c.UID != 0 && !slices.Equal(groups, []int{i % 2}) {
+				t.Errorf("the thread is %d:%d %v, not %+v", uid, gid, groups, c)
+			}
+			if c.UID != w.base.uid || c.GID != w.base.gid {
+				hands[unix.Gettid()] = true
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.Gosched()
+	}
+	if len(hands) != 1 {
+		t.Errorf("%d threads for one call at a time", len(hands))
+	}
+}
+
+// TestIdentityThatCannotBeHad: the call is not made, the hand ends, and the next one is served by another.
+func TestIdentityThatCannotBeHad(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	w := testCrew(t)
+	if err := w.as(&vfs.Cred{UID: ^uint32(0), GID: 1}, func() error { t.Error("called"); return nil }); !errors.Is(err, errIdentity) {
+		t.Errorf("error %v", err)
+	}
+	if len(w.idle) != 0 {
+		t.Error("the hand is kept")
+	}
+	uid := 0
+	if err := w.as(&vfs.Cred{UID: 5, GID: 5}, func() error { uid, _ = unix.SetfsuidRetUid(-1); return nil }); err != nil || uid != 5 {
+		t.Errorf("as %d, %v", uid, err)
 	}
 }
 

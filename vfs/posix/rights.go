@@ -127,7 +127,7 @@ func (n *node) hasACL() bool {
 
 // askKernel lets the kernel decide for each bit.
 func (n *node) askKernel(c *vfs.Cred, want uint8) (ok uint8, err error) {
-	err = n.fs.under(c, func() error {
+	err = n.fs.as(c, func() error {
 		for _, bit := range [...]uint8{mayRead, mayWrite, mayExec} {
 			if want&bit == 0 {
 				continue
@@ -142,10 +142,7 @@ func (n *node) askKernel(c *vfs.Cred, want uint8) (ok uint8, err error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
-	return ok, nil
+	return ok, err
 }
 
 // require fails with ErrAccess unless c has all the permissions.
