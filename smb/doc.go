@@ -30,11 +30,19 @@
 // arbiter and to READ and WRITE; what its opens share is in streams.go, and its data in an extended attribute of the file (package smb/namespace). Whatever changes a file's data,
 // size, locks or name calls Open.recall before, and waits for the answers (request.await).
 //
+// # Memory
+//
+// Before anybody is authenticated a message costs its own size, and a client holds few credits. After that the data that the
+// requests of one connection hold is bounded (hold.go), from before they run until their responses have left; beyond that they wait, in
+// their order. What a request may hold is what its CreditCharge pays for.
+//
 // # Locks
 //
 // Each owner has one mutex, taken in this order, and none is held while another package is called that may block:
 //
 //	Server.mu (sessions, shares) → Session.mu (channels, trees, opens) → Conn.mu (credits, outstanding requests, channels) → Open.mu (oplock) → links.mu (names that are open), or streams.mu (streams that are)
+//
+// A connection's hold.mu is a leaf, taken when buffers are given back, with whatever locks of transports.
 //
 // Four are different: an open directory's search.mu, Server.renames, Server.appends, and after these stream.io are held while the
 // file system works, because their purpose is that nothing comes between two of its calls. They are taken with nothing else held, and what they
