@@ -1,7 +1,6 @@
 package nfsrdma
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"fileserver/internal/logbuf"
 	"fileserver/internal/slab"
 	"fileserver/nfs/rpc"
 	"fileserver/nfs/xdr"
@@ -44,27 +44,10 @@ type env struct {
 	entered atomic.Int64
 	server  *slab.Pool
 	client  *slab.Pool
-	logs    syncBuffer
+	logs    logbuf.Buffer
 
 	mu  sync.Mutex
 	mem map[string]*rdma.Memory
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 type options struct {

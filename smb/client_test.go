@@ -11,33 +11,24 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	smb2 "github.com/hirochachacha/go-smb2"
 
 	"fileserver/internal/slab"
-	"fileserver/internal/users"
 	"fileserver/rdma"
 	"fileserver/rdma/iwarp"
 	rdmamem "fileserver/rdma/mem"
 	"fileserver/smb"
 	"fileserver/smb/crypt"
-	"fileserver/smb/ntlm"
+	"fileserver/smb/smbtest"
 	"fileserver/smb/tcp"
 	"fileserver/smb/wire"
 	"fileserver/smbdirect"
 	"fileserver/vfs/lock"
 	"fileserver/vfs/mem"
 )
-
-// annOnly is a server with one user.
-type annOnly struct{}
-
-func (annOnly) Lookup(name string) (users.User, bool, error) {
-	return users.User{Name: "ann", NTHash: ntlm.NTHash("secret")}, strings.EqualFold(name, "ann"), nil
-}
 
 // world is a server on three transports: TCP, and SMB Direct on a provider in process and on iWARP.
 type world struct {
@@ -97,7 +88,7 @@ func newWorld(t *testing.T, change func(*smb.Config)) *world {
 	clients := slab.New(slab.Config{Limit: 256 << 20, Debug: true})
 	fs := mem.New(mem.Options{})
 	cfg := smb.Config{
-		Buffers: pool, Locks: lock.New(), Users: annOnly{}, Logger: slog.New(slog.DiscardHandler), Name: "server", Workgroup: "W", Signing: smb.Desired,
+		Buffers: pool, Locks: lock.New(), Users: smbtest.User("ann", "secret"), Logger: slog.New(slog.DiscardHandler), Name: "server", Workgroup: "W", Signing: smb.Desired,
 	}
 	change(&cfg)
 	srv, err := smb.NewServer(cfg)

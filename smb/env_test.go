@@ -3,14 +3,12 @@ package smb
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"fileserver/internal/slab"
-	"fileserver/internal/users"
 	"fileserver/smb/ntlm"
 	"fileserver/smb/smbtest"
 	"fileserver/smb/wire"
@@ -20,15 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixedUsers are users that do not change.
-type fixedUsers map[string]users.User
-
-func (f fixedUsers) Lookup(name string) (users.User, bool, error) {
-	u, ok := f[strings.ToLower(name)]
-	return u, ok, nil
-}
-
-var testUsers = fixedUsers{
+var testUsers = smbtest.Users{
 	"ann": {Name: "Ann", NTHash: ntlm.NTHash("secret"), UID: 0, GID: 0},
 	"bob": {Name: "bob", NTHash: ntlm.NTHash("hidden"), UID: 1000, GID: 100, Groups: []uint32{4}},
 }

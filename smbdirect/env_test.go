@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"fileserver/internal/logbuf"
 	"fileserver/internal/slab"
 	"fileserver/rdma"
 	"fileserver/rdma/mem"
@@ -30,16 +31,10 @@ type env struct {
 	stop     func()
 	received chan []byte // copies of what the server received
 	mute     bool        // the server does not echo
+	logs     logbuf.Buffer
 
-	mu   sync.Mutex
-	mem  map[string]*rdma.Memory
-	logs bytes.Buffer
-}
-
-func (e *env) Write(b []byte) (int, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.logs.Write(b)
+	mu  sync.Mutex
+	mem map[string]*rdma.Memory
 }
 
 type echo struct {
@@ -80,7 +75,7 @@ func newEnv(t *testing.T, o options) *env {
 	domain := rdma.NewDomain(e.p.Device(0), e.pools["server"], false)
 	var err error
 	e.srv, err = NewServer(Config{
-		Memory: func(rdma.Device) (*rdma.Memory, error) { return domain.Attach() }, Params: o.params, EarlyMessage: o.early, Logger: slog.New(slog.NewTextHandler(e, nil)),
+		Memory: func(rdma.Device) (*rdma.Memory, error) { return domain.Attach() }, Params: o.params, EarlyMessage: o.early, Logger: slog.New(slog.NewTextHandler(&e.logs, nil)),
 		Handler: func(c transport.Conn) transport.Handler { return &echo{e, c} },
 	})
 	if err != nil {

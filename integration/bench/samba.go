@@ -9,10 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"fileserver/integration/cputime"
+	conf "fileserver/integration/samba"
 )
 
 // samba is a newer Samba's smbd on the same directory, to compare with.
@@ -40,28 +40,8 @@ func startSamba(tree, work, share string) (*samba, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := fmt.Sprintf(`[global]
-  interfaces = lo
-  bind interfaces only = yes
-  smb ports = %d
-  private dir = %[2]s
-  lock directory = %[2]s
-  state directory = %[2]s
-  cache directory = %[2]s
-  pid directory = %[2]s
-  ncalrpc dir = %[2]s
-  log file = %[2]s/log
-  username map = %[2]s/users
-  disable netbios = yes
-  load printers = no
-[data]
-  path = %[3]s
-  read only = no
-`, port, sambaMount+"/samba", filepath.Join(sambaMount, share))
-	if err := os.WriteFile(filepath.Join(dir, "smb.conf"), []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "users"), []byte("root = "+smbUser+"\n"), 0o600); err != nil {
+	c := conf.Config{Dir: sambaMount + "/samba", Port: int(port), Share: filepath.Join(sambaMount, share)}
+	if _, err := c.Write(dir, smbUser); err != nil {
 		return nil, err
 	}
 	start := `set -e
@@ -73,10 +53,9 @@ func startSamba(tree, work, share string) (*samba, error) {
 		gone: make(chan error, 1), addr: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port),
 	}
 	s.cmd.Env = append(os.Environ(), "WORK="+work, "TREE="+tree, "PASSWORD="+smbPassword)
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // whose CPU time is smbd's, as it forks for every connection
+	conf.Prepare(s.cmd) // the group's CPU time is smbd's
 	var out strings.Builder
 	s.cmd.Stdout, s.cmd.Stderr = &out, &out
-	s.cmd.WaitDelay = time.Second
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -113,12 +92,4 @@ func (s *samba) command(ctx context.Context, name string, args ...string) *exec.
 // cpu is the processor time that smbd and its children have used.
 func (s *samba) cpu() (time.Duration, error) { return cputime.Group(s.cmd.Process.Pid) }
 
-func (s *samba) close() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-s.gone:
-	case <-time.After(5 * time.Second):
-		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
-		<-s.gone
-	}
-}
+func (s *samba) close() { conf.Stop(s.cmd, s.gone) }

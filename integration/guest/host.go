@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"fileserver/internal/logbuf"
 )
 
 // Addresses of User Mode Linux guests and of QEMU's user network.
@@ -122,7 +124,7 @@ func (h *Host) do(f func()) {
 // ip runs commands of ip(8) in the host's network.
 func (h *Host) ip(commands ...string) error {
 	for _, c := range commands {
-		var out buffer
+		var out logbuf.Buffer
 		cmd := exec.Command("ip", strings.Fields(c)...)
 		cmd.Stdout, cmd.Stderr = &out, &out
 		if err := h.start(cmd); err != nil {

@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"fileserver/internal/logbuf"
 )
 
 // ErrTimeout is in the error of a wait that its context ended.
@@ -20,7 +21,7 @@ type Process struct {
 	host *Host
 	argv []string
 	env  []string
-	out  buffer
+	out  logbuf.Buffer
 
 	mu   sync.Mutex // guards cmd and done
 	cmd  *exec.Cmd
@@ -91,23 +92,3 @@ func (p *Process) Wait(ctx context.Context) error {
 
 // Output returns everything that the program has printed, over all its starts.
 func (p *Process) Output() string { return p.out.String() }
-
-// buffer is a bytes.Buffer that may be read while it is written.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write appends p; it never fails.
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-// String returns what was written so far.
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}

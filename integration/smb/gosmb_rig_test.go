@@ -6,31 +6,22 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"fileserver/internal/slab"
-	"fileserver/internal/users"
 	"fileserver/rdma"
 	"fileserver/rdma/iwarp"
 	"fileserver/rdma/mem"
 	"fileserver/smb"
-	"fileserver/smb/ntlm"
+	"fileserver/smb/smbtest"
 	"fileserver/smb/tcp"
 	"fileserver/smb/transport"
 	"fileserver/smbdirect"
 	"fileserver/vfs/lock"
 	vfsmem "fileserver/vfs/mem"
 )
-
-// oneUser is the user of the tests.
-type oneUser struct{}
-
-func (oneUser) Lookup(name string) (users.User, bool, error) {
-	return users.User{Name: User, NTHash: ntlm.NTHash(Password)}, strings.EqualFold(name, User), nil
-}
 
 // inProcess is a server in the test's process, with a share "data" in memory.
 type inProcess struct {
@@ -44,7 +35,7 @@ func newInProcess(t testing.TB, change func(*smb.Config)) *inProcess {
 	t.Helper()
 	s := &inProcess{t: t, pool: slab.New(slab.Config{Limit: 256 << 20, Debug: true})}
 	cfg := smb.Config{
-		Buffers: s.pool, Locks: lock.New(), Users: oneUser{}, Logger: slog.New(slog.DiscardHandler), Name: "server", Workgroup: "WORKGROUP",
+		Buffers: s.pool, Locks: lock.New(), Users: smbtest.User(User, Password), Logger: slog.New(slog.DiscardHandler), Name: "server", Workgroup: "WORKGROUP",
 		Signing: smb.Desired,
 	}
 	if change != nil {

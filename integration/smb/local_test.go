@@ -1,7 +1,6 @@
 package smb
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -10,10 +9,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"fileserver/internal/logbuf"
 )
 
 // local is a server on this machine's loopback, for clients that are programs: no guest is needed.
@@ -62,7 +62,7 @@ func newLocalWith(ctx context.Context, t *testing.T, more string) *local {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var out output
+	var out logbuf.Buffer
 	l.Log = out.String
 	cmd := exec.Command(server, "serve", "--config", file)
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -119,22 +119,4 @@ func freePort(t *testing.T) string {
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port
-}
-
-// output is what a program writes while it runs.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }

@@ -8,14 +8,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hirochachacha/go-smb2"
 
+	conf "fileserver/integration/samba"
 	"fileserver/integration/workload"
+	"fileserver/internal/logbuf"
 	"fileserver/smb/crypt"
 	"fileserver/smb/smbtest"
 	"fileserver/smb/wire"
@@ -28,57 +30,34 @@ func newSamba(ctx context.Context, t *testing.T) string {
 	smbd := sambaProgram(t, "smbd")
 	dir, data := t.TempDir(), t.TempDir()
 	port := freePort(t)
-	text := fmt.Sprintf(`[global]
-  interfaces = lo
-  bind interfaces only = yes
-  smb ports = %s
-  private dir = %[2]s
-  lock directory = %[2]s
-  state directory = %[2]s
-  cache directory = %[2]s
-  pid directory = %[2]s
-  ncalrpc dir = %[2]s
-  log file = %[2]s/log
-  username map = %[2]s/users
-  disable netbios = yes
-  load printers = no
-  server min protocol = SMB2_02
-[data]
-  path = %s
-  read only = no
-  aio read size = 0
-  aio write size = 0
-  strict sync = no
-`, port, dir, data)
-	conf := filepath.Join(dir, "smb.conf")
-	for name, s := range map[string]string{conf: text, filepath.Join(dir, "users"): "root = " + User + "\n"} {
-		if err := os.WriteFile(name, []byte(s), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
 	}
-	add := exec.CommandContext(ctx, "smbpasswd", "-c", conf, "-a", "-s", "root")
+	c := conf.Config{
+		Dir: dir, Port: n, Share: data, Global: "  server min protocol = SMB2_02\n",
+		Data: "  aio read size = 0\n  aio write size = 0\n  strict sync = no\n",
+	}
+	file, err := c.Write(dir, User)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := exec.CommandContext(ctx, "smbpasswd", "-c", file, "-a", "-s", "root")
 	add.Stdin = strings.NewReader(Password + "\n" + Password + "\n")
 	if out, err := add.CombinedOutput(); err != nil {
 		t.Fatalf("smbpasswd: %v\n%s", err, out)
 	}
-	var out output
-	cmd := exec.Command(smbd, "-F", "--no-process-group", "-s", conf)
+	var out logbuf.Buffer
+	cmd := exec.Command(smbd, "-F", "--no-process-group", "-s", file)
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it forks for every connection
-	cmd.WaitDelay = time.Second
+	conf.Prepare(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-ended:
-		case <-time.After(5 * time.Second):
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-			<-ended
-		}
+		conf.Stop(cmd, ended)
 		if t.Failed() {
 			log, _ := os.ReadFile(filepath.Join(dir, "log"))
 			t.Logf("smbd said:\n%s%s", out.String(), log)

@@ -7,14 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"fileserver/internal/slab"
-	"fileserver/internal/users"
 	"fileserver/nfs"
 	"fileserver/nfs/mount"
 	"fileserver/nfs/rpc"
@@ -26,7 +24,7 @@ import (
 	rdmamem "fileserver/rdma/mem"
 	"fileserver/smb"
 	"fileserver/smb/client"
-	"fileserver/smb/ntlm"
+	"fileserver/smb/smbtest"
 	"fileserver/smb/tcp"
 	"fileserver/smbdirect"
 	"fileserver/vfs"
@@ -35,13 +33,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// ann is the one user.
-type ann struct{}
-
-func (ann) Lookup(name string) (users.User, bool, error) {
-	return users.User{Name: "ann", NTHash: ntlm.NTHash("secret")}, strings.EqualFold(name, "ann"), nil
-}
 
 // rig is a server of both protocols on three transports, with one file system in memory.
 type rig struct {
@@ -76,7 +67,7 @@ func newRig(t *testing.T, change ...func(*smb.Config)) *rig {
 	})
 	locks := lock.New()
 	rpcs := r.programs(locks)
-	cfg := smb.Config{Buffers: r.pool, Locks: locks, Users: ann{}, Logger: slog.New(slog.DiscardHandler), Name: "server", Workgroup: "W", Signing: smb.Desired}
+	cfg := smb.Config{Buffers: r.pool, Locks: locks, Users: smbtest.User("ann", "secret"), Logger: slog.New(slog.DiscardHandler), Name: "server", Workgroup: "W", Signing: smb.Desired}
 	for _, f := range change {
 		f(&cfg)
 	}

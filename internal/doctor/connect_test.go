@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fileserver/config"
+	"fileserver/internal/logbuf"
 	"fileserver/internal/server"
 	"fileserver/internal/users"
 	"fileserver/rdma/iwarp"
@@ -29,24 +29,13 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // logged is a log that can be read while it is written.
-type logged struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *logged) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
+type logged struct{ logbuf.Buffer }
 
 func (o *logged) port(t *testing.T, service, transport string) uint16 {
 	t.Helper()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	m := regexp.MustCompile(`msg=listening service=` + service + ` transport=` + transport + ` addr=(\S+)`).FindStringSubmatch(o.b.String())
+	m := regexp.MustCompile(`msg=listening service=` + service + ` transport=` + transport + ` addr=(\S+)`).FindStringSubmatch(o.String())
 	if m == nil {
-		t.Fatalf("no %s over %s in\n%s", service, transport, o.b.String())
+		t.Fatalf("no %s over %s in\n%s", service, transport, o.String())
 	}
 	return netip.MustParseAddrPort(m[1]).Port()
 }

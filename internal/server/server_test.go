@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fileserver/config"
+	"fileserver/internal/logbuf"
 	"fileserver/internal/slab"
 	"fileserver/nfs/rpc"
 	"fileserver/nfs/xdr"
@@ -31,22 +30,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // output is a log that can be read while it is written.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
+type output struct{ logbuf.Buffer }
 
 // configure loads a configuration of one share, on free ports of 127.0.0.1, laid under the given flags.
 func configure(t *testing.T, yaml string, args ...string) *config.Config {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -150,4 +151,17 @@ func (g *Group[C]) Drain(ctx context.Context, end func(C)) error {
 	g.Each(end)
 	<-done
 	return context.Cause(ctx)
+}
+
+// AddrPort is a as [netip.AddrPort]: the zero one for what is not an IP address (net.Pipe).
+func AddrPort(a net.Addr) netip.AddrPort {
+	if t, ok := a.(*net.TCPAddr); ok {
+		ap := t.AddrPort()
+		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	}
+	if a == nil {
+		return netip.AddrPort{}
+	}
+	ap, _ := netip.ParseAddrPort(a.String())
+	return ap
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"sync"
 	"time"
 
+	"fileserver/internal/tcpserver"
 	"fileserver/nfs/xdr"
 )
 
@@ -41,26 +41,13 @@ func newTCPConn(s *TCPServer, ctx context.Context, nc net.Conn) *tcpConn {
 	c := &tcpConn{srv: s, nc: nc, done: make(chan struct{}), slots: make(chan struct{}, s.cfg.MaxCalls)}
 	c.info = Conn{
 		ID: NextConnID(), Transport: "tcp", Done: c.done,
-		RemoteAddr: addrPort(nc.RemoteAddr()), LocalAddr: addrPort(nc.LocalAddr()),
+		RemoteAddr: tcpserver.AddrPort(nc.RemoteAddr()), LocalAddr: tcpserver.AddrPort(nc.LocalAddr()),
 	}
 	c.rd.nc, c.rd.pool, c.rd.in = nc, s.cfg.Buffers, make([]byte, readBuffer)
 	c.rd.limit, c.rd.timeout, c.rd.idle = s.cfg.MaxMessage, s.cfg.ReadTimeout, s.cfg.IdleTimeout
 	c.ctx, c.giveUp = context.WithCancelCause(ctx)
 	c.rdCtx, c.rdStop = context.WithCancel(c.ctx)
 	return c
-}
-
-// addrPort is the zero AddrPort for what is not an IP address (net.Pipe).
-func addrPort(a net.Addr) netip.AddrPort {
-	if t, ok := a.(*net.TCPAddr); ok {
-		ap := t.AddrPort()
-		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-	}
-	if a == nil {
-		return netip.AddrPort{}
-	}
-	ap, _ := netip.ParseAddrPort(a.String())
-	return ap
 }
 
 // serve reads until there is nothing more to be read, and then waits for the calls.

@@ -14,11 +14,10 @@ import (
 	"go.uber.org/goleak"
 
 	"fileserver/internal/slab"
-	"fileserver/internal/users"
 	"fileserver/smb"
 	"fileserver/smb/client"
 	"fileserver/smb/crypt"
-	"fileserver/smb/ntlm"
+	"fileserver/smb/smbtest"
 	"fileserver/smb/tcp"
 	"fileserver/smb/transport"
 	"fileserver/smb/wire"
@@ -28,12 +27,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-type ann struct{}
-
-func (ann) Lookup(name string) (users.User, bool, error) {
-	return users.User{Name: "ann", NTHash: ntlm.NTHash("secret")}, strings.EqualFold(name, "ann"), nil
-}
 
 // world is a server over TCP.
 type world struct {
@@ -45,7 +38,7 @@ type world struct {
 
 func newWorld(t *testing.T, change func(*smb.Config)) *world {
 	w := &world{t: t, pool: slab.New(slab.Config{Debug: true}), fs: mem.New(mem.Options{})}
-	cfg := smb.Config{Buffers: w.pool, Locks: lock.New(), Users: ann{}, Logger: slog.New(slog.DiscardHandler), Name: "server", Workgroup: "W", Signing: smb.Desired}
+	cfg := smb.Config{Buffers: w.pool, Locks: lock.New(), Users: smbtest.User("ann", "secret"), Logger: slog.New(slog.DiscardHandler), Name: "server", Workgroup: "W", Signing: smb.Desired}
 	if change != nil {
 		change(&cfg)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fileserver/internal/slab"
+	"fileserver/internal/tcpserver"
 	"fileserver/smb/transport"
 )
 
@@ -65,7 +65,7 @@ func newConn(s *Server, ctx context.Context, nc net.Conn) *conn {
 	c := &conn{srv: s, nc: nc, in: make([]byte, readBuffer)}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	c.info = transport.Info{
-		ID: s.cfg.NextID(), Transport: "tcp", RemoteAddr: addrPort(nc.RemoteAddr()), LocalAddr: addrPort(nc.LocalAddr()),
+		ID: s.cfg.NextID(), Transport: "tcp", RemoteAddr: tcpserver.AddrPort(nc.RemoteAddr()), LocalAddr: tcpserver.AddrPort(nc.LocalAddr()),
 		MaxMessage: s.cfg.MaxMessage,
 	}
 	if sc, ok := nc.(syscall.Conn); ok {
@@ -76,19 +76,6 @@ func newConn(s *Server, ctx context.Context, nc net.Conn) *conn {
 		}
 	}
 	return c
-}
-
-// addrPort is the zero AddrPort for what is not an IP address (net.Pipe).
-func addrPort(a net.Addr) netip.AddrPort {
-	if t, ok := a.(*net.TCPAddr); ok {
-		ap := t.AddrPort()
-		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-	}
-	if a == nil {
-		return netip.AddrPort{}
-	}
-	ap, _ := netip.ParseAddrPort(a.String())
-	return ap
 }
 
 // Info implements [transport.Conn].
