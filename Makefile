@@ -3,7 +3,7 @@ GO      ?= go
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 # Debian packages that the tests call: a C compiler for the race detector, and what the guests need.
-PACKAGES := gcc libc6-dev $(shell cat integration/guest/packages.txt integration/smb/packages.txt)
+PACKAGES := gcc libc6-dev $(shell cat integration/guest/packages.txt integration/siw/packages.txt integration/smb/packages.txt)
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test unit guest race fuzz lint bench bench-guest packages kernel

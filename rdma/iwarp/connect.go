@@ -171,6 +171,9 @@ func (q *queuePair) open(passive bool) {
 			e.op = rdma.OpRead
 		}
 	}
+	if !passive {
+		q.watch()
+	}
 	q.mu.Unlock()
 }
 
@@ -190,7 +193,11 @@ func (q *queuePair) firstFPDU() {
 	if q.id.passive {
 		q.id.established()
 		q.tx.start()
+		return
 	}
+	q.mu.Lock()
+	q.unwatch()
+	q.mu.Unlock()
 }
 
 // disconnect ends the connection once what is posted has been sent.

@@ -45,6 +45,9 @@ type queuePair struct {
 	reads readQueue
 	rng   uint64      // state of salt
 	timer *time.Timer // bounds qpClosing
+
+	nudger *time.Timer // see watch; nil: not, or no more
+	nudge  bool        // send the peer something
 }
 
 func newQP(id *connID, pd *protectionDomain, cfg rdma.QPConfig) (*queuePair, error) {

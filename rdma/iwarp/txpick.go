@@ -60,6 +60,11 @@ func (t *transmitter) pick() bool {
 	if t.turn >= turnBytes {
 		t.readTurn, t.turn = !t.readTurn, 0
 	}
+	if q.nudge {
+		q.nudge = false
+		t.msg = message{active: true, seg: segment{op: opWrite, tagged: true, stag: 1}} // the key names nothing: no bytes
+		return true
+	}
 	for range 2 {
 		if t.readTurn && t.pickJob() || !t.readTurn && t.pickWQE() {
 			return true
