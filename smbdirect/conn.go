@@ -51,6 +51,7 @@ type Conn struct {
 	armed    time.Time
 	assembly *slab.Buf // message being reassembled
 	got      int       // bytes of it
+	whole    int       // bytes it will have
 	busy     bool      // a message waits for memory; what arrives goes to inbox
 	inbox    []*slab.Buf
 	closed   bool

@@ -294,3 +294,28 @@ func TestEarlyMessage(t *testing.T) {
 		p.close()
 	})
 }
+
+// What only claims to be long takes no memory for that before somebody is authenticated, and is whole in the end.
+func TestEarlyMessageGrows(t *testing.T) {
+	bubble(t, options{early: 60_000}, func(t *testing.T, e *env) {
+		p := e.newPeer()
+		p.negotiate(usual())
+		synctest.Wait()
+		before := e.pools["server"].Stats().Bytes
+		msg := pattern(50_000)
+		for at, n := 0, 1; at < len(msg); n = 1340 {
+			k := min(n, len(msg)-at)
+			p.send(data(255, 100, uint32(len(msg)-at-k), msg[at:at+k]))
+			synctest.Wait()
+			at += k
+			if took := e.pools["server"].Stats().Bytes - before; at < len(msg) && took > int64(max(4*at, 2<<10)) {
+				t.Fatalf("%d bytes take %d", at, took)
+			}
+		}
+		if got := p.message(); !bytes.Equal(got, msg) {
+			t.Fatal("another message came back")
+		}
+		p.send(data(255, 100, 49_999, pattern(1))) // and what is never whole is given back
+		p.close()
+	})
+}

@@ -11,6 +11,9 @@ import (
 // tailroom is the room behind a message in its buffer, for a cipher's tag ([transport.Handler]).
 const tailroom = 16
 
+// earlyAssembly is the memory, bytes, that a message takes at first before anybody is authenticated: more is taken as it comes.
+const earlyAssembly = 2<<10 - tailroom
+
 // KeyObserver is implemented by a handler that opens memory to its peer, under a key for each request
 // ([rdma.Window]): it is told of the keys that the peer has invalidated (SMB2_CHANNEL_RDMA_V1_INVALIDATE), before it gets the message
 // that came with that. The method must not block, nor call the connection.
@@ -94,21 +97,57 @@ func (c *Conn) accept(buf *slab.Buf) bool {
 		return false
 	}
 	if f.total > 0 {
-		var ok bool
-		if c.assembly, ok = c.pool.TryGet(f.total + tailroom); !ok {
+		size := c.firstSize(f)
+		b, ok := c.pool.TryGet(size + tailroom)
+		if !ok {
 			go c.await(buf, f)
 			return true
 		}
-		c.assembly.SetLen(f.total)
-		c.got = 0
+		c.assemble(b, size, f)
 	}
 	c.take(buf, f)
 	return false
 }
 
+// firstSize is the memory that a message takes with its first fragment, bytes.
+func (c *Conn) firstSize(f fragment) int {
+	if c.early.Load() == 0 {
+		return f.total
+	}
+	return min(f.total, max(earlyAssembly, len(f.data)))
+}
+
+// assemble begins a message. Called with mu held.
+func (c *Conn) assemble(b *slab.Buf, size int, f fragment) {
+	b.SetLen(size)
+	c.assembly, c.got, c.whole = b, 0, f.total
+}
+
+// grow makes room for the next n bytes of the message. Who is authenticated has it. Called with mu held.
+func (c *Conn) grow(n int) bool {
+	if c.got+n <= c.assembly.Len() {
+		return true
+	}
+	size := min(max(2*c.assembly.Len(), c.got+n), c.whole)
+	b, ok := c.pool.TryGet(size + tailroom)
+	if !ok {
+		c.fail(errors.New("smbdirect: no memory for a message of nobody"))
+		return false
+	}
+	b.SetLen(size)
+	copy(b.Bytes(), c.assembly.Bytes()[:c.got])
+	c.assembly.Release()
+	c.assembly = b
+	return true
+}
+
 // take copies a fragment out of its receive, posts that again, and hands over
 // the message if it is complete. Called with mu held; lets go of it meanwhile.
 func (c *Conn) take(buf *slab.Buf, f fragment) {
+	if len(f.data) > 0 && !c.grow(len(f.data)) {
+		buf.Release()
+		return
+	}
 	if len(f.data) > 0 {
 		c.got += copy(c.assembly.Bytes()[c.got:], f.data)
 	}
@@ -130,7 +169,8 @@ func (c *Conn) take(buf *slab.Buf, f fragment) {
 // await waits for the memory that a message needs, then goes on with it and
 // with what has arrived since. Meanwhile the peer is granted nothing.
 func (c *Conn) await(buf *slab.Buf, f fragment) {
-	b, err := c.pool.Get(c.ctx, f.total+tailroom)
+	size := c.firstSize(f)
+	b, err := c.pool.Get(c.ctx, size+tailroom)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -141,8 +181,7 @@ func (c *Conn) await(buf *slab.Buf, f fragment) {
 		buf.Release()
 		b.Release()
 	default:
-		b.SetLen(f.total)
-		c.assembly, c.got = b, 0
+		c.assemble(b, size, f)
 		c.take(buf, f)
 	}
 	for len(c.inbox) > 0 {
