@@ -29,7 +29,7 @@ type rdmaCaller struct {
 const replyHead = 512
 
 func dialRDMA(ctx context.Context, t *Target, addr netip.AddrPort, cred client.Cred) (*rdmaCaller, error) {
-	r := &rdmaCaller{t: t, mem: connMemory{pool: t.Pool}, cred: cred.Append(nil)}
+	r := &rdmaCaller{t: t, mem: connMemory{pool: t.Pool, invalidate: t.Invalidate}, cred: cred.Append(nil)}
 	r.xid.Store(rand.Uint32())
 	memory := func(d rdma.Device) (*rdma.Memory, error) {
 		r.wire = d.Caps().Transport.String()

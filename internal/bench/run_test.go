@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"fileserver/internal/slab"
+	"fileserver/rdma"
+	rdmamem "fileserver/rdma/mem"
 	"fileserver/smb"
 	"fileserver/vfs"
 	"fileserver/vfs/mem"
@@ -275,6 +279,29 @@ func TestTimeout(t *testing.T) {
 			t.Errorf("%s: %v", proto, err)
 		}
 		r.fs.SetHook(nil)
+	}
+}
+
+// TestInvalidateRefused says where keys cannot be invalidated remotely.
+func TestInvalidateRefused(t *testing.T) {
+	caps := rdmamem.DefaultCaps()
+	caps.Transport = rdma.TransportRoCE
+	p := rdmamem.New(rdmamem.Config{Devices: []rdmamem.DeviceConfig{{Caps: caps}}})
+	pool := slab.New(slab.Config{})
+	defer pool.Close()
+	for _, proto := range []string{"nfs", "smb"} {
+		l, err := p.Listen(t.Context(), netip.AddrPortFrom(p.Device(0).Addr(), 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := (&rig{from: map[string]rdma.Provider{"mem": p}, at: map[string]netip.AddrPort{proto + " mem": l.Addr()}, clients: pool}).config(proto, "mem")
+		c.Invalidate = true
+		if _, err := Dial(t.Context(), &c.Target); err == nil || !strings.Contains(err.Error(), "mem0 (roce): --invalidate needs keys that a peer may invalidate") {
+			t.Errorf("%s: %v", proto, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -119,12 +119,16 @@ func (t *Target) resolve(ctx context.Context) (netip.AddrPort, error) {
 
 // connMemory is the registered memory of one connection.
 type connMemory struct {
-	pool *slab.Pool
-	mem  *rdma.Memory
+	pool       *slab.Pool
+	invalidate bool // the peer will invalidate keys of registrations
+	mem        *rdma.Memory
 }
 
 // get registers the pool with the device of the connection: it is called once.
 func (c *connMemory) get(d rdma.Device) (*rdma.Memory, error) {
+	if t := d.Caps().Transport; c.invalidate && (t == rdma.TransportRoCE || t == rdma.TransportInfiniBand) {
+		return nil, fmt.Errorf("device %s (%v): --invalidate needs keys that a peer may invalidate, and those of libibverbs' memory regions it may not: leave it out", d.Name(), t)
+	}
 	pd, err := d.AllocPD()
 	if err != nil {
 		return nil, fmt.Errorf("device %s: protection domain: %w", d.Name(), err)

@@ -36,7 +36,7 @@ type smbSession struct {
 // dialSMB connects, logs on and connects to the share.
 func dialSMB(ctx context.Context, t *Target, addr netip.AddrPort) (Session, error) {
 	charge := max(1, t.BlockSize>>16) // credits of a request
-	s := &smbSession{t: t, mem: connMemory{pool: t.Pool}, c: client.New(client.Options{
+	s := &smbSession{t: t, mem: connMemory{pool: t.Pool, invalidate: t.Invalidate}, c: client.New(client.Options{
 		Pool: t.Pool, Host: t.Host, Identity: t.SMB.Identity, Dialects: t.SMB.Dialects, Ciphers: t.SMB.Ciphers, SignAlgs: t.SMB.SignAlgs,
 		Sign: t.SMB.Sign, Encrypt: t.SMB.Encrypt, Credits: max(t.Depth*charge, 4*layBytes>>16) + 8,
 	})}
