@@ -14,6 +14,7 @@ func (r *request) recalledFsctl(ctx context.Context, q *wire.IoctlRequest, run f
 	change := func(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 		out, st := run(ctx, r, q)
 		if st == wire.StatusSuccess {
+			r.open.wrote(ctx)
 			r.open.changed(ctx, notify.Size|notify.LastWrite)
 		}
 		return out, st

@@ -128,6 +128,7 @@ func (r *request) write(ctx context.Context, o *Open, q *wire.WriteRequest, data
 		return statusOf(err)
 	}
 	o.position.Store(uint64(off) + uint64(n))
+	o.wrote(ctx)
 	o.written(ctx, off+int64(n))
 	return r.reply(&wire.WriteResponse{Count: uint32(n)})
 }

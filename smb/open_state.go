@@ -14,8 +14,9 @@ type openState struct {
 	replaced atomic.Pointer[vfs.Node]
 	search   search
 	ranges   ranges
-	changes  changes       // of a directory, to be told
-	position atomic.Uint64 // CurrentByteOffset of FilePositionInformation: as set (MS-FSA 2.1.5.15.10), or where the last READ or WRITE ended
+	changes  changes                  // of a directory, to be told
+	position atomic.Uint64            // CurrentByteOffset of FilePositionInformation: as set (MS-FSA 2.1.5.15.10), or where the last READ or WRITE ended
+	frozen   atomic.Pointer[vfs.Time] // the time of the last write, which writes do not change; nil: they do
 	// writeThrough: FileModeInformation has asked for it.
 	writeThrough atomic.Bool
 	eaIndex      atomic.Uint32 // where the next QUERY_INFO of FileFullEaInformation goes on

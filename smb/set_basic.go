@@ -53,6 +53,7 @@ func setBasic(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) 
 		err = o.object().SetAttr(ctx, root, &s)
 	}
 	if err == nil {
+		o.setWriteTime(ctx, b.LastWrite)
 		o.changed(ctx, what|notify.Set(s.Mask))
 	}
 	if err == nil && isTime(b.Change) {

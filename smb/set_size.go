@@ -76,6 +76,7 @@ func (o *Open) resize(ctx context.Context, c *vfs.Cred, size uint64) wire.Status
 	if o.stream != nil {
 		err := o.stream.truncate(ctx, size)
 		if err == nil {
+			o.wrote(ctx)
 			o.changed(ctx, notify.Size)
 		}
 		return statusOf(err)
@@ -86,6 +87,7 @@ func (o *Open) resize(ctx context.Context, c *vfs.Cred, size uint64) wire.Status
 		err = o.node.SetAttr(ctx, root, &s)
 	}
 	if err == nil {
+		o.wrote(ctx)
 		o.changed(ctx, notify.Size)
 	}
 	return statusOf(err)
