@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,8 +18,15 @@ import (
 	"fileserver/rdma/verbs"
 )
 
-// lookEvery is the time between two looks at devices and addresses.
-const lookEvery = 2 * time.Second
+const (
+	// lookEvery is the time between two looks at what devices and addresses there are.
+	lookEvery = 2 * time.Second
+	// settleTime is how long, after a change there, all of it is read each time: GIDs follow addresses, and ports links.
+	settleTime = 10 * time.Second
+	// readEvery is the time between two readings of everything where nothing seems to change. Each makes some
+	// drivers write to the kernel's log.
+	readEvery = time.Minute
+)
 
 // deviceProvider is a provider for devices that come and go.
 type deviceProvider interface {
@@ -28,6 +38,7 @@ type deviceProvider interface {
 type system struct {
 	devices  func(verbs.Config) (deviceProvider, error)
 	discover func() (*rdma.Topology, error)
+	glance   func() string
 }
 
 // rdmaSide is all that the server does by RDMA: its providers, the memory of their
@@ -41,6 +52,7 @@ type rdmaSide struct {
 	devices  deviceProvider  // nil: not used
 	why      []string        // reasons for that
 	discover func() (*rdma.Topology, error)
+	glance   func() string
 	domains  domains
 	services []*rdmaService
 
@@ -49,7 +61,11 @@ type rdmaSide struct {
 	wake      chan struct{} // capacity 1
 	running   sync.WaitGroup
 	accepting sync.WaitGroup
-	told      map[string]string // the goroutine's: what the log knows of devices, by name
+
+	// The goroutine's.
+	told    map[string]string // what the log knows of devices, by name
+	glanced string            // what there was
+	changed time.Time         // when that changed
 
 	mu     sync.Mutex
 	sites  map[place]site
@@ -62,13 +78,16 @@ type rdmaSide struct {
 func (s *Server) newRDMA(sys system) *rdmaSide {
 	cfg := s.cfg
 	r := &rdmaSide{
-		log: s.log, cfg: cfg, discover: sys.discover, wake: make(chan struct{}, 1), told: map[string]string{},
+		log: s.log, cfg: cfg, discover: sys.discover, glance: sys.glance, wake: make(chan struct{}, 1), told: map[string]string{},
 		domains: domains{pool: s.pool, own: cfg.RDMA.Domain == config.DomainConnection},
 		sites:   map[place]site{}, open: map[place]rdma.Listener{}, topo: new(rdma.Topology),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if r.discover == nil {
 		r.discover = func() (*rdma.Topology, error) { return rdma.Discover(rdma.DiscoverConfig{}) }
+	}
+	if r.glance == nil {
+		r.glance = glance
 	}
 	if err := r.openSoftware(); err != nil {
 		r.why = append(r.why, err.Error())
@@ -215,15 +234,48 @@ func (r *rdmaSide) noRDMA(service string, a netip.Addr, unasked string) string {
 	return reason
 }
 
-// topology is the machine as it was seen last, not long ago.
+// topology is the machine as it was seen not long ago.
 func (r *rdmaSide) topology() *rdma.Topology {
 	r.mu.Lock()
-	t, old := r.topo, time.Since(r.looked) > 2*lookEvery
+	t, old := r.topo, time.Since(r.looked) > settleTime
 	r.mu.Unlock()
 	if old {
 		t, _ = r.look()
 	}
 	return t
+}
+
+// glance tells the devices, network interfaces and addresses there are, and whether
+// they are up. It costs little, and another text means that something has changed.
+func glance() string {
+	var b strings.Builder
+	devices, _ := os.ReadDir("/sys/class/infiniband") // which is not there where the kernel has no RDMA
+	for _, d := range devices {
+		b.WriteString(d.Name() + " ")
+	}
+	links, err := net.Interfaces()
+	if err != nil {
+		return b.String()
+	}
+	for _, l := range links {
+		addrs, _ := l.Addrs()
+		fmt.Fprintln(&b, l.Index, l.Name, l.Flags, l.MTU, addrs)
+	}
+	return b.String()
+}
+
+// lookAgain looks at the machine where there may be something new.
+func (r *rdmaSide) lookAgain(now time.Time) (*rdma.Topology, error) {
+	if g := r.glance(); g != r.glanced || r.changed.IsZero() {
+		r.glanced, r.changed = g, now
+	}
+	r.mu.Lock()
+	t, age := r.topo, now.Sub(r.looked)
+	r.mu.Unlock()
+	if now.Sub(r.changed) > settleTime && age < readEvery {
+		return t, nil
+	}
+	return r.look()
 }
 
 // look looks at the machine. Where the network interfaces cannot be listed it stays as it was.

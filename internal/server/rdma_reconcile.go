@@ -18,7 +18,7 @@ func (r *rdmaSide) reconcile(now time.Time) {
 		want = softwarePlaces(r.cfg.Listen, r.services)
 	}
 	if r.devices != nil {
-		t, err := r.look()
+		t, err := r.lookAgain(now)
 		r.tell("", errorText(err), func() { r.log.Warn("the network interfaces cannot be listed", "err", err) })
 		r.tellDevices(t)
 		want = append(want, devicePlaces(r.cfg, t, r.services)...)

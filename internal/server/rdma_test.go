@@ -70,6 +70,11 @@ func (m *machine) system() system {
 			defer m.mu.Unlock()
 			return m.topo, nil
 		},
+		glance: func() string {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return fmt.Sprint(len(m.topo.Devices))
+		},
 	}
 }
 
