@@ -44,9 +44,10 @@ func (e *Endpoint) watch(last chan<- error) {
 
 // Disconnect ends the connection: what was posted before is still sent if the
 // peer takes it; what waits is refused. Handler.Closed(err) follows, also where
-// the endpoint was never started. It does not wait, and only the first reason counts.
+// the endpoint was never started. It does not wait, and only the first reason counts;
+// [ErrNotConnected] is none.
 func (e *Endpoint) Disconnect(err error) {
-	e.fail(err, true)
+	e.fail(err, !errors.Is(err, ErrNotConnected))
 	e.Start() // unless it has been
 }
 
