@@ -2,8 +2,14 @@
 GO      ?= go
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
-# Debian packages that the tests call: a C compiler for the race detector, and what the guests need.
-PACKAGES := gcc libc6-dev $(shell cat integration/guest/packages.txt integration/siw/packages.txt integration/smb/packages.txt)
+# Debian packages that the tests call: a C compiler for the race detector, rdma-core's headers, and what the guests need.
+PACKAGES := gcc libc6-dev libibverbs-dev librdmacm-dev $(shell cat integration/guest/packages.txt integration/siw/packages.txt integration/smb/packages.txt)
+
+# The provider for RDMA devices needs rdma-core's headers to be built. It opens the libraries when it runs, so
+# that the binary serves without them, too. CGO_ENABLED=0 leaves it out.
+RDMACORE := $(if $(filter 0,$(CGO_ENABLED)),,$(shell printf '%s\n' '\#include <infiniband/verbs.h>' '\#include <rdma/rdma_cma.h>' | $(CC) -E -x c - >/dev/null 2>&1 && echo yes))
+# Names are looked up in Go, as without a C library.
+TAGS := $(if $(RDMACORE),-tags 'rdmacore netgo osusergo')
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test unit guest race fuzz lint bench bench-guest packages kernel
@@ -11,8 +17,10 @@ PACKAGES := gcc libc6-dev $(shell cat integration/guest/packages.txt integration
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build bin/fileserver, without a C library
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/fileserver ./cmd/fileserver
+build: ## build bin/fileserver, with the provider for RDMA devices where rdma-core's headers are
+	CGO_ENABLED=$(if $(RDMACORE),1,0) $(GO) build -trimpath $(TAGS) -ldflags '$(LDFLAGS)' -o bin/fileserver ./cmd/fileserver
+	@$(if $(RDMACORE),echo 'bin/fileserver has the provider for RDMA devices',\
+	  echo 'bin/fileserver is pure Go and serves RDMA in software (iWARP). For RDMA devices install gcc libibverbs-dev librdmacm-dev, then make build')
 
 run: build ## serve ./data over NFS, on TCP and iWARP, to this machine
 	@# Sticky and open to all, so that root's clients, who are mapped to nobody, can write.

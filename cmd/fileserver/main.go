@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"fileserver/rdma/verbs"
 )
 
 // version is set by the linker; without, the build information tells.
@@ -68,10 +70,15 @@ func noArgs(c *cobra.Command, args []string) error {
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "print the version",
+		Short: "print the version, and the RDMA providers that are built in",
 		Args:  noArgs,
 		Run: func(c *cobra.Command, _ []string) {
 			fmt.Fprintf(c.OutOrStdout(), "fileserver %s %s %s/%s\n", versionString(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			providers := "iwarp (in software), verbs (RDMA devices, through rdma-core)"
+			if verbs.Built() != nil {
+				providers = "iwarp (in software); for RDMA devices build with rdma-core's headers (make build)"
+			}
+			fmt.Fprintf(c.OutOrStdout(), "rdma providers: %s\n", providers)
 		},
 	}
 }

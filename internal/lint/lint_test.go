@@ -97,11 +97,34 @@ func run(t *testing.T, args ...string) {
 	}
 }
 
-func TestVet(t *testing.T) { run(t, "vet", "./...") }
+// tags are the sets of build tags that the code is checked with: that of the
+// provider for RDMA devices where rdma-core's headers are.
+func tags() []string {
+	list := []string{""}
+	cc := os.Getenv("CC")
+	if cc == "" {
+		cc = "cc"
+	}
+	cmd := exec.Command(cc, "-E", "-x", "c", "-")
+	cmd.Stdin = strings.NewReader("#include <infiniband/verbs.h>\n#include <rdma/rdma_cma.h>\n")
+	if os.Getenv("CGO_ENABLED") != "0" && cmd.Run() == nil {
+		list = append(list, "rdmacore")
+	}
+	return list
+}
+
+func TestVet(t *testing.T) {
+	for _, tag := range tags() {
+		run(t, "vet", "-tags="+tag, "./...")
+	}
+}
 
 // TestStaticcheck runs the version pinned in internal/tools.
 func TestStaticcheck(t *testing.T) {
 	run(t, "tool", "-modfile=internal/tools/go.mod", "staticcheck", "./...")
+	if list := tags(); len(list) > 1 { // all of it twice takes long
+		run(t, "tool", "-modfile=internal/tools/go.mod", "staticcheck", "-tags="+list[1], "./rdma/...", "./internal/server/...", "./cmd/...")
+	}
 }
 
 // TestWithoutC builds the server as it is delivered: without a C library.
