@@ -1,6 +1,6 @@
 # Measures servers one after the other, in one guest: $1 is the protocol, $2 the fabric; the rest are visits, ROUND:SERVER. Go gives
 # FILESERVER, the program; DEBIAN, a tree with ksmbd's tools; RUNTIME, the seconds of a measurement; CELLS, NAME:RW:BS:DEPTH each; and for
-# each server of ours its configuration in $GUEST/SERVER.yaml. PROFILE asks for CPU profiles of ours.
+# each server of ours its configuration in $GUEST/SERVER.yaml. PROFILE asks for CPU profiles of ours, SYSCALLS for a count of its system calls.
 set -e
 proto=$1 fabric=$2
 shift 2
@@ -83,7 +83,13 @@ mnt() {
   grep " $M " /proc/mounts >/out/"$proto-$fabric-$1".mount
 }
 
-# measure NAME CELL: one run of fio; with PROFILE, of the server too.
+# load RW BS DEPTH FILE: one run of fio, and its report.
+load() {
+  fio --name=bench --filename=$M/file --size=64m --rw="$1" --bs="$2" --iodepth="$3" --direct=1 --ioengine=io_uring --fallocate=none \
+    --time_based --runtime="$RUNTIME" --norandommap --eta=never --output-format=json --output="$4" || { cat "$4"; return 1; }
+}
+
+# measure NAME CELL: with PROFILE, the server is profiled too.
 measure() {
   local name rw bs depth
   IFS=: read -r name rw bs depth <<<"$2"
@@ -91,10 +97,29 @@ measure() {
     "$GUEST/busybox" wget -q -O "/out/$1-$name.pprof" "http://127.0.0.1:9464/debug/pprof/profile?seconds=$RUNTIME" &
   fi
   mark begin "$1-$name"
-  fio --name=bench --filename=$M/file --size=64m --rw="$rw" --bs="$bs" --iodepth="$depth" --direct=1 --ioengine=io_uring --fallocate=none \
-    --time_based --runtime="$RUNTIME" --norandommap --eta=never --output-format=json --output="/out/$1-$name.json" ||
-    { cat "/out/$1-$name.json"; return 1; }
+  load "$rw" "$bs" "$depth" "/out/$1-$name.json"
   mark end
+  if [ -n "$SYSCALLS" ] && [ -n "$ours" ]; then count "$rw" "$bs" "$depth" >"/out/$1-$name.syscalls"; fi
+}
+
+# count RW BS DEPTH: the server's system calls in another run, for each one that moves data of the file. Without -c: strace then does not end
+# while it is busy.
+count() {
+  (
+    sleep 0.5
+    strace -f -p $ours -o /tmp/strace 2>/dev/null &
+    sleep 1
+    kill -9 $!
+  ) &
+  load "$1" "$2" "$3" /tmp/load
+  wait $!
+  awk '
+    { sub(/^[0-9]+ +/, "") }
+    /^[a-z_0-9]+\(/ { n[substr($0, 1, index($0, "(") - 1)]++ }
+    END {
+      data = n["pread64"] + n["pwrite64"] + n["pwritev2"]
+      for (k in n) if (n[k] >= data / 20) printf "%.1f %s\n", n[k] / data, k
+    }' /tmp/strace | sort -rn
 }
 
 visit() {

@@ -1,12 +1,13 @@
 // Command benchguest measures the server beside the kernel's own servers, knfsd and ksmbd, in one Linux guest with one processor: the same
 // kernel client, the same fio, the same tmpfs. It prints a table of ratios.
 //
-//	go run ./integration/benchguest [-proto nfs,smb] [-fabric tcp,siw,rxe] [-rounds N] [-time D] [-server FILE] [-quick] [-v]
+//	go run ./integration/benchguest [-proto nfs,smb] [-fabric tcp,siw,rxe] [-rounds N] [-time D] [-server FILE] [-profile DIR] [-syscalls] [-cells REGEXP] [-nice N] [-quick] [-v]
 //
 // It needs root (User Mode Linux), the programs in integration/guest/packages.txt, nfs-kernel-server, and for ksmbd debootstrap.
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +34,8 @@ type options struct {
 	rounds          int
 	seconds         int
 	profile         string
+	syscalls        bool
+	nice            int
 	verbose         bool
 	server          string // our program; in options, one that is built already
 }
@@ -41,15 +45,24 @@ func main() {
 	fabric := flag.String("fabric", "tcp,siw", "networks to measure: TCP, soft iWARP, soft RoCE")
 	rounds := flag.Int("rounds", 3, "visits to each server, in turn; the medians are printed")
 	took := flag.Duration("time", 2*time.Second, "length of one measurement, in whole seconds")
-	profile := flag.String("profile", "", "directory for CPU profiles of our server, one for each measurement")
+	profile := flag.String("profile", "", "directory for CPU profiles of our server, one for each measurement; the guest's kernel has to have CONFIG_POSIX_TIMERS")
+	syscalls := flag.Bool("syscalls", false, "tell our server's system calls for each READ or WRITE, in further runs; wants strace")
+	only := flag.String("cells", "", "measure just those whose names match this regular expression: write1, read16, randread1, …")
+	nice := flag.Int("nice", -10, "priority of the guest, so that a busy machine disturbs it less")
 	server := flag.String("server", "", "our program, built already")
 	quick := flag.Bool("quick", false, "one round of one second, to see that it works")
 	verbose := flag.Bool("v", false, "tell what the guests do, and how they mount")
 	flag.Parse()
 	o := options{
 		protos: strings.Split(*proto, ","), fabrics: strings.Split(*fabric, ","),
-		rounds: *rounds, seconds: max(1, int(took.Seconds())), server: *server, profile: *profile, verbose: *verbose,
+		rounds: *rounds, seconds: max(1, int(took.Seconds())), server: *server, profile: *profile, syscalls: *syscalls, nice: *nice, verbose: *verbose,
 	}
+	match, err := regexp.Compile("^(" + cmp.Or(*only, ".*") + ")$")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "benchguest: -cells:", err)
+		os.Exit(2)
+	}
+	cells = slices.DeleteFunc(cells, func(c cell) bool { return !match.MatchString(c.name) })
 	if *quick {
 		o.rounds, o.seconds = 1, 1
 	}
@@ -68,6 +81,9 @@ var needs = map[string]string{
 }
 
 func run(ctx context.Context, o options) error {
+	if o.syscalls {
+		needs["strace"] = "strace"
+	}
 	for program, pkg := range needs {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Errorf("%w: as root type: apt-get install -y %s", err, pkg)
@@ -120,7 +136,7 @@ func (b *bench) build(ctx context.Context) error {
 	b.server = filepath.Join(b.work, "fileserver")
 	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "rdmacore", "-o", b.server, "./cmd/fileserver")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
+		return fmt.Errorf("go build: %w; it wants a C compiler, libibverbs-dev and librdmacm-dev\n%s", err, out)
 	}
 	return nil
 }
@@ -144,6 +160,9 @@ func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error
 		MemMiB: 3072, Out: out, Script: script, Args: []string{proto, fabric}, Files: map[string]string{},
 		Env: []string{"FILESERVER=" + b.server, "DEBIAN=" + b.debian, fmt.Sprintf("RUNTIME=%d", b.seconds), "CELLS=" + cellList(), "PROFILE=" + b.profile},
 	}
+	if b.syscalls {
+		cfg.Env = append(cfg.Env, "SYSCALLS=1")
+	}
 	for _, s := range servers {
 		if s.config != "" {
 			cfg.Files[s.name+".yaml"] = s.config
@@ -162,6 +181,9 @@ func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error
 	g, err := host.Boot(cfg)
 	if err != nil {
 		return nil, err
+	}
+	if err := g.Nice(b.nice); err != nil {
+		return nil, errors.Join(err, g.End())
 	}
 	visits := len(cfg.Args) - 2
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+time.Duration(visits*len(cells)*(b.seconds+3))*time.Second)
@@ -182,6 +204,13 @@ func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error
 		for _, m := range mounts {
 			text, _ := os.ReadFile(m)
 			fmt.Fprintf(os.Stderr, "%s: %s", filepath.Base(m), text)
+		}
+	}
+	if b.syscalls {
+		counts, _ := filepath.Glob(filepath.Join(out, "0-*.syscalls"))
+		for _, c := range counts {
+			text, _ := os.ReadFile(c)
+			fmt.Printf("%s: %s\n", strings.TrimPrefix(strings.TrimSuffix(filepath.Base(c), ".syscalls"), "0-"), strings.Join(strings.Fields(string(text)), " "))
 		}
 	}
 	if b.profile != "" {

@@ -113,6 +113,21 @@ func (g *Guest) Signal(name string) error { return g.control.signal(name) }
 // CPU is the processor time of the machine that the guest has used so far, its kernel and its processes.
 func (g *Guest) CPU() (time.Duration, error) { return cputime.Group(g.cmd.Process.Pid) }
 
+// Nice sets the priority of the guest's process on the machine (setpriority(2)), which what it starts from then on inherits; less than
+// zero is before others.
+func (g *Guest) Nice(n int) error {
+	if err := syscall.Setpriority(syscall.PRIO_PGRP, g.cmd.Process.Pid, n); err != nil {
+		return fmt.Errorf("guest: priority %d: %w", n, err)
+	}
+	return nil
+}
+
+// End kills the guest, in the place of Wait.
+func (g *Guest) End() error {
+	g.kill()
+	return g.stopCapture()
+}
+
 // Wait waits until the guest has powered off. When ctx ends first it kills the guest, and the error, which then wraps ErrTimeout,
 // tells what the guest's processes were waiting for. A guest that ends without a status of its script is an error too; a status
 // other than 0 is not. The result is valid, as far as it goes, in any case.
