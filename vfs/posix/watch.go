@@ -29,6 +29,8 @@ type watches struct {
 	of     map[int32][]*watch
 	closed bool
 	done   sync.WaitGroup
+
+	refused sync.Once // and said so
 }
 
 type watch struct{ fn func(vfs.DirEvent) }
@@ -39,7 +41,17 @@ func (n *node) Watch(_ context.Context, fn func(vfs.DirEvent)) (func(), error) {
 	if err := n.directory(); err != nil {
 		return nil, err
 	}
-	s := &n.fs.watches
+	stop, err := n.fs.watches.add(n.fd, fn)
+	if err != nil {
+		n.fs.watches.refused.Do(func() {
+			n.fs.log.Warn("changes that local programs make are not told in all directories", "watches", maxWatches, "err", err)
+		})
+	}
+	return stop, err
+}
+
+// add watches the directory of fd.
+func (s *watches) add(fd int, fn func(vfs.DirEvent)) (func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.open(); err != nil {
@@ -48,7 +60,7 @@ func (n *node) Watch(_ context.Context, fn func(vfs.DirEvent)) (func(), error) {
 	if len(s.of) >= maxWatches {
 		return nil, vfs.ErrNoSpace
 	}
-	wd, err := unix.InotifyAddWatch(s.fd(), procFD+strconv.Itoa(n.fd), watchMask)
+	wd, err := unix.InotifyAddWatch(s.fd(), procFD+strconv.Itoa(fd), watchMask)
 	if err != nil {
 		return nil, statusOf(err)
 	}
