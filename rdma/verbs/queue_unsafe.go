@@ -192,7 +192,11 @@ func (q *qpHandle) postSend(wrs []rdma.SendWR, maxSGE int) int {
 		to.num_sge = C.int(putSGL(q.ssge[i*maxSGE:], from.SGL))
 		*(*uint32)(unsafe.Pointer(&to.anon0)) = from.Invalidate
 		*(*uint64)(unsafe.Pointer(&to.wr)) = from.RemoteAddr
-		*(*uint32)(unsafe.Add(unsafe.Pointer(&to.wr), 8)) = from.RKey
+		key := from.RKey
+		if from.Opcode == rdma.OpSendInvalidate {
+			key = from.Invalidate // siw's library looks for it there
+		}
+		*(*uint32)(unsafe.Add(unsafe.Pointer(&to.wr), 8)) = key
 	}
 	return int(C.vb_post_send(q.c, C.uint32_t(len(wrs))))
 }
