@@ -12,6 +12,9 @@
 // which there is one table per directory ([View.Walk]). If a directory has several names that
 // fold to the same, the exact one wins; otherwise the first in the directory's order.
 //
+// For names that are not of 8.3 characters such are made up ([ShortName]), and lead to the same object after nothing
+// else is found ([View.Walk]).
+//
 // # Streams
 //
 // A name may go on with that of a stream: "file:stream:$DATA". Named streams are kept as extended attributes of their
