@@ -65,15 +65,8 @@ func (e *Endpoint) drop(op *SendOp) {
 	}
 }
 
-// Post posts the chain with one doorbell, its last request signalled. It waits,
-// first come first served, for send-queue slots; when ctx ends before the first
-// request is posted nothing is, and the error is ctx's. A chain longer than
-// SendDepth is posted in parts, in order, and Post returns after the first.
-//
-// When Post returns nil the op's completion is called once, when the chain has
-// completed; when it returns an error it is not called. The op's buffers are
-// released in either case: it takes over op.
-func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
+// take takes over a chain that is to be posted. It returns with mu held, unless there is an error.
+func (e *Endpoint) take(op *SendOp) error {
 	if err := op.seal(); err != nil {
 		op.Discard()
 		return err
@@ -83,6 +76,21 @@ func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
 		err := e.refusal()
 		e.mu.Unlock()
 		op.Discard()
+		return err
+	}
+	return nil
+}
+
+// Post posts the chain with one doorbell, its last request signalled. It waits,
+// first come first served, for send-queue slots; when ctx ends before the first
+// request is posted nothing is, and the error is ctx's. A chain longer than
+// SendDepth is posted in parts, in order, and Post returns after the first.
+//
+// When Post returns nil the op's completion is called once, when the chain has
+// completed; when it returns an error it is not called. The op's buffers are
+// released in either case: it takes over op.
+func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
+	if err := e.take(op); err != nil {
 		return err
 	}
 	op.sync, op.holds = true, 2
@@ -123,15 +131,7 @@ func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
 // there are enough. What is queued is bounded by the caller's own credits and
 // memory. It may be called from the completion goroutine.
 func (e *Endpoint) Queue(op *SendOp) error {
-	if err := op.seal(); err != nil {
-		op.Discard()
-		return err
-	}
-	e.mu.Lock()
-	if e.failing {
-		err := e.refusal()
-		e.mu.Unlock()
-		op.Discard()
+	if err := e.take(op); err != nil {
 		return err
 	}
 	op.holds = 1

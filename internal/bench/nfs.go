@@ -76,7 +76,13 @@ func (s *nfsSession) Remove(ctx context.Context, name string) error { return s.c
 
 // Limits implements [Session].
 func (s *nfsSession) Limits() Limits {
-	return Limits{Read: s.c.MaxRead(), Write: s.c.MaxWrite(), Requests: s.c.Slots()}
+	l := Limits{Read: s.c.MaxRead(), Write: s.c.MaxWrite(), Requests: s.c.Slots()}
+	if s.rdma != nil { // credits (RFC 8166 3.3.1)
+		if n := s.rdma.c.Stats().Granted; l.Requests == 0 || n < l.Requests {
+			l.Requests = n
+		}
+	}
+	return l
 }
 
 // Agreed implements [Session].

@@ -17,24 +17,33 @@ func (f *file) span(off, n int64) (start, end uint64, err error) {
 	return uint64(off), uint64(off) + uint64(n), nil
 }
 
+// allocating begins Allocate and Deallocate. It returns with the inode's lock held, unless there is an error.
+func (f *file) allocating(ctx context.Context, off, n int64) (start, end uint64, err error) {
+	if err := f.begin(ctx, OpAllocate, vfs.OpenWrite); err != nil {
+		return 0, 0, err
+	}
+	if start, end, err = f.span(off, n); err != nil {
+		return 0, 0, err
+	}
+	if n == 0 {
+		return 0, 0, vfs.ErrInvalid // fallocate(2)
+	}
+	f.in.mu.Lock()
+	if f.in.fs.closed.Load() {
+		f.in.mu.Unlock()
+		return 0, 0, vfs.ErrIO
+	}
+	return start, end, nil
+}
+
 // Allocate implements [vfs.Allocator]: all of it, or nothing with [vfs.ErrNoSpace]. What is allocated counts as data.
 func (f *file) Allocate(ctx context.Context, off, n int64) error {
-	if err := f.begin(ctx, OpAllocate, vfs.OpenWrite); err != nil {
-		return err
-	}
-	start, end, err := f.span(off, n)
-	if err == nil && n == 0 {
-		err = vfs.ErrInvalid // fallocate(2)
-	}
+	start, end, err := f.allocating(ctx, off, n)
 	if err != nil {
 		return err
 	}
 	in := f.in
-	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.fs.closed.Load() {
-		return vfs.ErrIO
-	}
 	first, last := start/blockSize, (end-1)/blockSize
 	missing := int64(last - first + 1)
 	in.data.from(first, last+1, func(uint64) { missing-- })
@@ -53,22 +62,12 @@ func (f *file) Allocate(ctx context.Context, off, n int64) error {
 
 // Deallocate implements [vfs.Allocator].
 func (f *file) Deallocate(ctx context.Context, off, n int64) error {
-	if err := f.begin(ctx, OpAllocate, vfs.OpenWrite); err != nil {
-		return err
-	}
-	start, end, err := f.span(off, n)
-	if err == nil && n == 0 {
-		err = vfs.ErrInvalid // fallocate(2)
-	}
+	start, end, err := f.allocating(ctx, off, n)
 	if err != nil {
 		return err
 	}
 	in := f.in
-	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.fs.closed.Load() {
-		return vfs.ErrIO
-	}
 	// Nothing is behind the end of the file, so that the last block may go as a whole.
 	if end >= in.attr.Size {
 		end = (in.attr.Size + blockSize - 1) / blockSize * blockSize
