@@ -15,6 +15,7 @@ type row struct {
 	unit         string
 	ours, theirs float64
 	ratio        float64
+	span         string // of the ratios, the least and the greatest; empty: not known
 	cpu          cost
 	aim          string // as text; empty: none was set
 	met          bool
@@ -25,6 +26,7 @@ type cost struct {
 	unit         string
 	ours, theirs float64
 	ratio        float64
+	span         string
 }
 
 func print(rows []row) {
@@ -35,21 +37,21 @@ func print(rows []row) {
 	}
 	name := func(what string) string { return what + strings.Repeat(" ", wide-len(what)) } // names to the left, figures to the right
 	heading := func(what string) {
-		fmt.Fprintf(w, "%s\tours\tbeside\tunit\tratio\tserver's CPU: ours\tbeside\tunit\tratio\taim\t\t\n", name(what))
+		fmt.Fprintf(w, "%s\tours\tbeside\tunit\tratio\trange\tserver's CPU: ours\tbeside\tunit\tratio\trange\taim\t\t\n", name(what))
 	}
 	for i, r := range rows {
 		if r.unit == "" {
 			if i > 0 {
-				fmt.Fprintf(w, "\t\t\t\t\t\t\t\t\t\t\t\n")
+				fmt.Fprintf(w, "\t\t\t\t\t\t\t\t\t\t\t\t\t\n")
 			}
 			heading(r.what)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t", name(r.what), pair(r.ours, r.theirs, r.unit, r.ratio))
+		fmt.Fprintf(w, "%s\t%s\t", name(r.what), pair(r.ours, r.theirs, r.unit, r.ratio, r.span))
 		if r.cpu.unit == "" {
-			fmt.Fprint(w, "\t\t\t\t")
+			fmt.Fprint(w, "\t\t\t\t\t")
 		} else {
-			fmt.Fprintf(w, "%s\t", pair(r.cpu.ours, r.cpu.theirs, r.cpu.unit, r.cpu.ratio))
+			fmt.Fprintf(w, "%s\t", pair(r.cpu.ours, r.cpu.theirs, r.cpu.unit, r.cpu.ratio, r.cpu.span))
 		}
 		verdict := ""
 		if r.aim != "" {
@@ -60,12 +62,12 @@ func print(rows []row) {
 	w.Flush()
 }
 
-// pair is four cells of the table.
-func pair(ours, theirs float64, unit string, ratio float64) string {
+// pair is five cells of the table.
+func pair(ours, theirs float64, unit string, ratio float64, span string) string {
 	if theirs == 0 {
-		return fmt.Sprintf("%s\t-\t%s\t-", number(ours), unit)
+		return fmt.Sprintf("%s\t-\t%s\t-\t", number(ours), unit)
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%.2f", number(ours), number(theirs), unit, ratio)
+	return fmt.Sprintf("%s\t%s\t%s\t%.2f\t%s", number(ours), number(theirs), unit, ratio, span)
 }
 
 // number has three digits, and all of those before the point.
@@ -82,19 +84,19 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// medians are the medians of two series, and of the ratios of what was measured in one round.
-func medians(ours, theirs []float64) (float64, float64, float64) {
+// medians are the medians of two series, and of the ratios of what was measured in one round, and the range of these.
+func medians(ours, theirs []float64) (a, b, ratio float64, span string) {
 	ratios := make([]float64, len(ours))
 	for i := range ours {
 		ratios[i] = ours[i] / theirs[i]
 	}
-	return median(ours), median(theirs), median(ratios)
+	return median(ours), median(theirs), median(ratios), fmt.Sprintf("%.2f…%.2f", slices.Min(ratios), slices.Max(ratios))
 }
 
 // compare makes a row of figures measured in turn.
 func compare(what, unit string, ours, theirs []float64) row {
 	r := row{what: what, unit: unit}
-	r.ours, r.theirs, r.ratio = medians(ours, theirs)
+	r.ours, r.theirs, r.ratio, r.span = medians(ours, theirs)
 	return r
 }
 
@@ -116,7 +118,7 @@ func compareCost(what string, size int, ours, theirs series) row {
 	if size >= 64<<10 {
 		unit, per = "s/GB", 1e3/float64(size)
 	}
-	a, b, ratio := medians(ours.cpu, theirs.cpu)
-	r.cpu = cost{unit, a * per, b * per, ratio}
+	a, b, ratio, span := medians(ours.cpu, theirs.cpu)
+	r.cpu = cost{unit, a * per, b * per, ratio, span}
 	return r
 }
