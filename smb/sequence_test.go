@@ -35,8 +35,10 @@ func TestSequenceNumbers(t *testing.T) {
 func TestSequenceReplays(t *testing.T) {
 	var s sequence
 	s.start(65535)
-	if !s.begin(65535, false) || !s.begin(65535, false) {
-		t.Fatal("late")
+	for range 2 {
+		if !s.begin(65535, false) {
+			t.Fatal("late")
+		}
 	}
 	if !s.begin(0, false) || s.begin(0, true) {
 		t.Fatal("replayed while two of the number before are being handled")
