@@ -61,13 +61,10 @@ type Server struct {
 	cancel  context.CancelFunc
 	workers workers.Pool
 
-	mu      sync.Mutex
-	conns   map[*Conn]struct{}
-	past    map[string]*Totals // by transport: connections accepted, and the figures of those that have ended
-	closing bool
-	settled bool          // closing, and no connection is being opened any more
-	empty   chan struct{} // closed when settled and no connection is left
-	opening sync.WaitGroup
+	conns *rdma.Acceptor[*Conn]
+
+	mu   sync.Mutex         // before that of conns, so that no connection is counted twice or not at all
+	past map[string]*Totals // by transport: connections accepted, and the figures of those that have ended
 }
 
 // NewServer makes a server.
@@ -99,7 +96,7 @@ func NewServer(cfg Config) (*Server, error) {
 	case cfg.MaxMessage < 4096 || cfg.MaxMessage > 15<<20:
 		return nil, fmt.Errorf("nfsrdma: messages of at most %d bytes; choose 4096 to 15728640", cfg.MaxMessage)
 	}
-	s := &Server{cfg: cfg, conns: make(map[*Conn]struct{}), past: make(map[string]*Totals), empty: make(chan struct{})}
+	s := &Server{cfg: cfg, conns: rdma.NewAcceptor[*Conn](cfg.MaxConns), past: make(map[string]*Totals)}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -107,120 +104,54 @@ func NewServer(cfg Config) (*Server, error) {
 // Serve accepts connections from ln until ctx ends, ln is closed, or the server
 // shuts down. It does not close ln.
 func (s *Server) Serve(ctx context.Context, ln rdma.Listener) error {
-	for {
-		id, err := ln.Accept(ctx)
-		if err != nil {
-			if ctx.Err() != nil || errors.Is(err, rdma.ErrClosed) {
-				return nil
-			}
-			return err
-		}
-		s.mu.Lock()
-		switch {
-		case s.closing:
-			err = errors.New("the server is shutting down")
-		case s.cfg.MaxConns > 0 && len(s.conns) >= s.cfg.MaxConns:
-			err = fmt.Errorf("there are %d connections, the configured most", s.cfg.MaxConns)
-		default:
-			s.opening.Add(1)
-		}
-		s.mu.Unlock()
-		if err != nil {
-			s.cfg.Logger.Warn("connection refused", "transport", id.Device().Caps().Transport.String(), "remote", id.RemoteAddr(), "reason", err)
-			_ = id.Reject(nil) // the peer learns it, or has gone
-			continue
-		}
-		go func() {
-			defer s.opening.Done()
-			s.open(id)
-		}()
-	}
+	return s.conns.Serve(ctx, ln, s.open, func(id rdma.ID, err error) {
+		s.cfg.Logger.Warn("connection refused", "transport", id.Device().Caps().Transport.String(), "remote", id.RemoteAddr(), "reason", err)
+	})
 }
 
-// open answers a connection request.
-func (s *Server) open(id rdma.ID) {
+// open answers a connection request. When it fails the ID is still the caller's.
+func (s *Server) open(id rdma.ID) error {
 	c, err := newConn(s, id)
 	if err != nil {
-		s.cfg.Logger.Warn("connection refused", "transport", id.Device().Caps().Transport.String(), "remote", id.RemoteAddr(), "reason", err)
-		_ = id.Reject(nil)
-		return
+		return err
 	}
 	s.mu.Lock()
-	s.conns[c] = struct{}{}
+	s.conns.Add(c)
 	p := s.past[c.info.Transport]
 	if p == nil {
 		p = new(Totals)
 		s.past[c.info.Transport] = p
 	}
 	p.Accepted++
-	closing := s.closing
 	s.mu.Unlock()
 	if err := c.accept(); err != nil {
 		c.ep.Disconnect(err) // ends in Conn.Closed, which logs it
-		return
+		return nil
 	}
 	c.ep.Start()
-	if closing {
-		c.drain()
-	}
+	return nil
 }
 
 func (s *Server) remove(c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.conns, c)
 	last := c.Stats()
 	s.past[c.info.Transport].add(&last)
-	if s.settled && len(s.conns) == 0 {
-		close(s.empty)
-	}
+	s.conns.Remove(c)
 }
 
 // Conns returns the connections of the moment.
-func (s *Server) Conns() []*Conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := make([]*Conn, 0, len(s.conns))
-	for c := range s.conns {
-		list = append(list, c)
-	}
-	return list
-}
+func (s *Server) Conns() []*Conn { return s.conns.Conns() }
 
 // Shutdown refuses new connections and calls, lets running calls finish and
 // their replies go out, and disconnects. When ctx ends it disconnects at once;
 // calls that still run then have their context ended. It returns when
 // everything is released.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.mu.Lock()
-	first := !s.closing
-	s.closing = true
-	s.mu.Unlock()
-	if !first {
-		<-s.empty
-		return nil
-	}
-	s.opening.Wait()
-	s.mu.Lock()
-	s.settled = true
-	if len(s.conns) == 0 {
-		close(s.empty)
-	}
-	s.mu.Unlock()
-	for _, c := range s.Conns() {
-		c.drain()
-	}
-	var err error
-	select {
-	case <-s.empty:
-	case <-ctx.Done():
-		err = context.Cause(ctx)
+	err := s.conns.Drain(ctx, (*Conn).drain, func(c *Conn, err error) {
 		s.cancel()
-		for _, c := range s.Conns() {
-			c.ep.Disconnect(err)
-		}
-		<-s.empty
-	}
+		c.ep.Disconnect(err)
+	})
 	s.cancel()
 	s.workers.Close()
 	return err

@@ -30,7 +30,7 @@ func (s *Server) TotalsByTransport() map[string]Totals {
 	for name, p := range s.past {
 		all[name] = *p
 	}
-	for c := range s.conns {
+	for _, c := range s.conns.Conns() {
 		t := all[c.info.Transport]
 		st := c.Stats()
 		t.Conns++

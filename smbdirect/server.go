@@ -44,14 +44,11 @@ type Server struct {
 	cfg    Config
 	lastID atomic.Uint64
 
-	mu        sync.Mutex
-	conns     map[*serverConn]struct{}
-	opening   int // connections that have not negotiated
-	closing   bool
-	settled   bool          // closing, and no request is being answered any more
-	empty     chan struct{} // closed when settled and no connection is left
-	past      Totals        // of connections that have ended
-	answering sync.WaitGroup
+	conns *rdma.Acceptor[*serverConn]
+
+	mu      sync.Mutex // before that of conns, so that no connection is counted twice or not at all
+	opening int        // connections that have not negotiated
+	past    Totals     // of connections that have ended
 }
 
 // serverConn keeps the server's books of a connection, between it and the protocol's handler.
@@ -75,7 +72,7 @@ func NewServer(cfg Config) (*Server, error) {
 	if cfg.ReadDepth == 0 {
 		cfg.ReadDepth = DefaultReadDepth
 	}
-	s := &Server{cfg: cfg, conns: make(map[*serverConn]struct{}), empty: make(chan struct{})}
+	s := &Server{cfg: cfg, conns: rdma.NewAcceptor[*serverConn](cfg.MaxConns)}
 	if s.cfg.NextID == nil {
 		s.cfg.NextID = func() uint64 { return s.lastID.Add(1) }
 	}
@@ -85,53 +82,30 @@ func NewServer(cfg Config) (*Server, error) {
 // Serve accepts connections from ln until ctx ends, ln is closed, or the server
 // shuts down. It does not close ln.
 func (s *Server) Serve(ctx context.Context, ln rdma.Listener) error {
-	for {
-		id, err := ln.Accept(ctx)
-		if err != nil {
-			if ctx.Err() != nil || errors.Is(err, rdma.ErrClosed) {
-				return nil
-			}
-			return err
-		}
-		if err := s.admit(id); err != nil {
-			s.refuse(id, err)
-			continue
-		}
-		go func() { // it may have to register memory
-			defer s.answering.Done()
-			if err := s.open(id); err != nil {
-				s.refuse(id, err)
-			}
-		}()
-	}
+	return s.conns.Serve(ctx, ln, s.open, func(id rdma.ID, err error) {
+		s.cfg.Logger.Warn("smbdirect: connection refused", "remote", id.RemoteAddr(), "reason", err)
+	})
 }
 
-func (s *Server) refuse(id rdma.ID, err error) {
-	s.cfg.Logger.Warn("smbdirect: connection refused", "remote", id.RemoteAddr(), "reason", err)
-	_ = id.Reject(nil) // the peer learns it, or has gone
-}
-
-// admit counts a connection request that is to be answered, or says why not.
+// admit counts a connection that has not negotiated, or says why there is to be none.
 func (s *Server) admit(id rdma.ID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.closing:
-		return errors.New("the server is shutting down")
-	case s.cfg.MaxConns > 0 && len(s.conns) >= s.cfg.MaxConns:
-		return fmt.Errorf("there are %d connections, the configured most", s.cfg.MaxConns)
 	case s.opening >= s.cfg.MaxNegotiating:
 		return fmt.Errorf("%d connections are being negotiated already", s.opening)
 	case id.Remote().ORD == 0 && id.Device().Caps().Transport != rdma.TransportIWARP:
 		return errors.New("the peer answers no RDMA READs, so it could not write")
 	}
 	s.opening++
-	s.answering.Add(1)
 	return nil
 }
 
 // open answers a connection request. When it fails the ID is still the caller's.
 func (s *Server) open(id rdma.ID) error {
+	if err := s.admit(id); err != nil {
+		return err
+	}
 	sc := &serverConn{s: s}
 	mem, err := s.cfg.Memory(id.Device())
 	if err == nil {
@@ -147,9 +121,7 @@ func (s *Server) open(id rdma.ID) error {
 	}
 	sc.c.ended = sc.closed
 	sc.c.early.Store(int32(s.cfg.EarlyMessage))
-	s.mu.Lock()
-	s.conns[sc] = struct{}{}
-	s.mu.Unlock()
+	s.conns.Add(sc)
 	if err := id.Accept(acceptParams(id, s.cfg.ReadDepth)); err != nil {
 		sc.c.Disconnect(err, false) // ends in closed
 		return nil
@@ -189,51 +161,23 @@ func (sc *serverConn) closed(err error) {
 	if sc.handler == nil {
 		s.opening--
 	}
-	delete(s.conns, sc)
-	if s.settled && len(s.conns) == 0 {
-		close(s.empty)
-	}
+	s.conns.Remove(sc)
 }
 
 // Conns returns the connections of the moment.
 func (s *Server) Conns() []*Conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := make([]*Conn, 0, len(s.conns))
-	for sc := range s.conns {
-		list = append(list, sc.c)
+	list := s.conns.Conns()
+	conns := make([]*Conn, len(list))
+	for i, sc := range list {
+		conns[i] = sc.c
 	}
-	return list
+	return conns
 }
 
 // Shutdown refuses new connections and waits until all have ended: the protocol
 // ends those it has. Those whose peers neither take nor send anything meanwhile
 // are disconnected, and all of them when ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.mu.Lock()
-	first := !s.closing
-	s.closing = true
-	s.mu.Unlock()
-	if first {
-		s.answering.Wait()
-		s.mu.Lock()
-		s.settled = true
-		if len(s.conns) == 0 {
-			close(s.empty)
-		}
-		s.mu.Unlock()
-	}
-	for _, c := range s.Conns() {
-		c.ep.EndIfStalled(drainPatience)
-	}
-	select {
-	case <-s.empty:
-		return nil
-	case <-ctx.Done():
-	}
-	for _, c := range s.Conns() {
-		c.Disconnect(context.Cause(ctx), false)
-	}
-	<-s.empty
-	return context.Cause(ctx)
+	return s.conns.Drain(ctx, func(sc *serverConn) { sc.c.ep.EndIfStalled(drainPatience) },
+		func(sc *serverConn, err error) { sc.c.Disconnect(err, false) })
 }

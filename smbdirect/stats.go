@@ -62,10 +62,7 @@ func (t *Totals) add(s *Stats) {
 func (s *Server) Totals() Totals {
 	s.mu.Lock()
 	t := s.past
-	conns := make([]*Conn, 0, len(s.conns))
-	for sc := range s.conns {
-		conns = append(conns, sc.c)
-	}
+	conns := s.Conns()
 	s.mu.Unlock()
 	for _, c := range conns {
 		st := c.Stats()
