@@ -47,7 +47,7 @@ func TestOutside(t *testing.T) {
 			for _, p := range peers {
 				listens(ctx, t, p)
 			}
-			g := boot(ctx, t, host, lines(runs, firstPort, host.Addr(), ""), "siw", "")
+			g := boot(t, host, lines(runs, firstPort, host.Addr(), ""), "siw", "")
 			for i, r := range runs {
 				if !r.server() {
 					continue

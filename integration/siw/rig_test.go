@@ -1,7 +1,6 @@
 package siw
 
 import (
-	"context"
 	_ "embed"
 	"fmt"
 	"os"
@@ -199,7 +198,7 @@ func (o outcome) row(t *testing.T, r run) {
 }
 
 // boot runs the script in a guest.
-func boot(ctx context.Context, t *testing.T, h *guest.Host, runs string, args ...string) *guest.Guest {
+func boot(t *testing.T, h *guest.Host, runs string, args ...string) *guest.Guest {
 	t.Helper()
 	needs(t, "rping", "ib_send_lat", "ib_send_bw", "ib_read_lat", "ib_read_bw", "ib_write_bw")
 	return h.BootForTest(t, guest.Config{Script: toolsScript, Args: args, Files: map[string]string{"runs": runs}})

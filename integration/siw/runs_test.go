@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// sizes of rping: its least, those around a word, and its most.
-var sizes = []int{23, 24, 25, 26, 1000, 4096, 65535}
+// sizes of rping: its least, one that is padded, one within a TCP segment, and its most.
+var sizes = []int{23, 25, 1000, 65535}
 
 // odd sizes want padding, and more than one FPDU.
 func odd(size int) bool { return size == 25 || size == 65535 }
@@ -80,7 +80,7 @@ func perftests(iwarp bool) []run {
 		perf("write_bw", "ib_write_bw", "rdma", 65536, 300, 1, write),
 		perf("write_bw.1M", "ib_write_bw", "rdma", 1<<20, 20, 1, write),
 	}
-	for _, size := range []int{2, 4097, 65536} {
+	for _, size := range []int{2, 65535} {
 		runs = append(runs,
 			perf(fmt.Sprintf("send_lat.%d", size), "ib_send_lat", "send_lat", size, 700, 1, lat, "-C"),
 			perf(fmt.Sprintf("read_lat.%d", size), "ib_read_lat", "rdma", size, 300, 1, read, "-C"))

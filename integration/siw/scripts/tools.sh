@@ -24,36 +24,40 @@ moved() {
 }
 # listens FILE waits until a peer says so.
 listens() { for _ in {1..200}; do grep -q '^listening' "$1" && return; sleep 0.05; done; cat "$1"; return 1; }
-# ended PID waits, and kills what does not end.
-ended() { for _ in {1..200}; do kill -0 "$1" 2>/dev/null || break; sleep 0.05; done; kill -9 "$1" 2>/dev/null && echo "it had to be killed"; wait "$1"; }
+# ended PID waits, and kills what does not end; timeout(1) needs timers that the guest has not.
+ended() {
+  for _ in {1..400}; do kill -0 "$1" 2>/dev/null || break; sleep 0.05; done
+  kill -9 "$1" 2>/dev/null && echo "it had to be killed"
+  wait "$1"
+}
 
 while read -r name port line; do
   line=${line//HERE/$here}
   tool=${line%%|*} args=${line#*|}
   status=0 first=$(moved)
+  rm -f /tmp/tool /tmp/peer
   echo "=== run $name"
+  # shellcheck disable=SC2086
   case $name in
   *.server)
-    # shellcheck disable=SC2086
-    timeout 60 $tool >/tmp/tool 2>&1 &
+    $tool >/tmp/tool 2>&1 &
     pid=$!
     for _ in {1..100}; do rdma resource show cm_id | grep -q "LISTEN.*:$port " && break; sleep 0.05; done
     if [ -n "$peer" ]; then $peer $args 2>&1 || echo "peer: status $?"; else mark serving; fi
     ended $pid || status=$?
-    cat /tmp/tool
     ;;
   *)
     if [ -n "$peer" ]; then
       $peer $args >/tmp/peer 2>&1 &
-      pid=$!
+      server=$!
       listens /tmp/peer || exit 1
     fi
-    # shellcheck disable=SC2086
-    timeout 60 $tool >/tmp/tool 2>&1 || status=$?
-    cat /tmp/tool
-    [ -z "$peer" ] || { ended $pid || echo "peer: status $?"; cat /tmp/peer; }
+    $tool >/tmp/tool 2>&1 &
+    ended $! || status=$?
+    [ -z "$peer" ] || { ended $server || echo "peer: status $?"; cat /tmp/peer; }
     ;;
   esac
+  cat /tmp/tool
   echo "=== moved $(($(moved) - first))"
   echo "=== status $status"
 done <"$GUEST/runs"
