@@ -46,6 +46,7 @@ func serve(c *cobra.Command) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
+	spareProcessor()
 	log := server.NewLog(c.ErrOrStderr(), cfg.Log)
 	s, err := server.Start(cfg, log, versionString())
 	if err != nil {
