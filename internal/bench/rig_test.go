@@ -177,7 +177,7 @@ func (r *rig) config(proto, transport string) Config {
 			BlockSize: 16 << 10, Depth: 4, RDMAMin: 4 << 10, Pool: r.clients, Provider: r.from[transport],
 			SMB: SMBOptions{Identity: client.Identity{User: "ann", Password: "secret"}},
 		},
-		Op: OpRead, Jobs: 2, Size: 512 << 10, Mix: 50, Verify: VerifyReads, Name: "bench", Timeout: 20 * time.Second,
+		Op: OpRead, Jobs: 2, Size: 256 << 10, Mix: 50, Verify: VerifyReads, Name: "bench", Timeout: 20 * time.Second,
 	}
 }
 

@@ -225,7 +225,7 @@ func TestInterrupt(t *testing.T) {
 	for _, at := range []string{"laying out", "randread"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := r.config("nfs", "tcp")
-		c.Op, c.Time, c.Size = OpRandRead, 20*time.Second, 64<<20
+		c.Op, c.Time, c.Size = OpRandRead, 20*time.Second, 16<<20
 		c.Progress = func(p Progress) {
 			if p.Phase == at {
 				cancel()
@@ -234,7 +234,7 @@ func TestInterrupt(t *testing.T) {
 		if at == "laying out" { // slowly
 			r.fs.SetHook(func(_ context.Context, op mem.Op, _ vfs.Handle) error {
 				if op == mem.OpWrite {
-					time.Sleep(time.Millisecond)
+					time.Sleep(20 * time.Millisecond)
 				}
 				return nil
 			})
@@ -269,12 +269,9 @@ func TestTimeout(t *testing.T) {
 			}
 			return nil
 		})
-		go func() {
-			time.Sleep(2 * time.Second)
-			close(release)
-		}()
 		r.check(c.Complete())
 		res, err := Run(t.Context(), c)
+		close(release)
 		if err == nil || !strings.Contains(err.Error(), "a request has no answer after 300ms (--timeout)") || res == nil || res.Elapsed > 10 {
 			t.Errorf("%s: %v", proto, err)
 		}
