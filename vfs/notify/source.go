@@ -10,7 +10,7 @@ import (
 
 const (
 	// settle is how long local events are held back: the report of what the server itself has done comes soon after the event.
-	settle = 50 * time.Millisecond
+	settle = 200 * time.Millisecond
 	// echo is how long a report is remembered whose event has not come; nameEcho is the same for names that come or go, which
 	// are told once for each.
 	echo     = 250 * time.Millisecond
