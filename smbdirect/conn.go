@@ -199,8 +199,11 @@ func (c *Conn) Send(o *transport.Outgoing) error {
 
 // pump sends what may be sent. Called with mu held.
 func (c *Conn) pump() {
-	now := c.now()
+	var now time.Time // the clock matters only to a probe and to what must wait for credits
 	for c.err == nil {
+		if now.IsZero() && (c.m.probe || c.m.sendCredits <= 1) {
+			now = c.now()
+		}
 		left, fit := 0, 0
 		if p := c.head; p != nil {
 			left, fit = p.size-p.sent, p.fit(c.maxSGE-1)

@@ -88,7 +88,7 @@ func (s *Server) compound(ctx context.Context, call *rpc.Call, r *rpc.Reply) rpc
 			}
 		}
 	}
-	call.Status = uint32(status)
+	call.Status, call.Took = uint32(status), c.took
 	if c.done { // a replay, complete as it is
 		return rpc.Success
 	}
@@ -116,7 +116,7 @@ func (s *Server) now(call *rpc.Call) time.Time {
 	if s.ownClock || call.Began.IsZero() {
 		return s.cfg.Now()
 	}
-	return call.Began
+	return s.started.Add(call.Began.Sub(s.started))
 }
 
 // ended is the time at the end of the compound.

@@ -41,7 +41,7 @@ type Config struct {
 	State state.Config
 	// MaxIO is the most data of one READ or WRITE, bytes. Default 1 MiB.
 	MaxIO uint32
-	// Now is the clock. Default time.Now.
+	// Now is the clock. The default begins with the system's and runs evenly from then on.
 	Now func() time.Time
 }
 
@@ -58,7 +58,7 @@ type Server struct {
 
 	pseudo  atomic.Pointer[pseudoTree]
 	started time.Time
-	// ownClock: cfg.Now is not time.Now.
+	// ownClock: cfg.Now is not the default.
 	ownClock bool
 	pool     sync.Pool // of *compound
 }
@@ -73,14 +73,16 @@ func New(cfg Config) (*Server, error) {
 	if cfg.MaxIO == 0 {
 		cfg.MaxIO = 1 << 20
 	}
-	ownClock := cfg.Now != nil
-	if !ownClock {
-		cfg.Now = time.Now
-	}
 	if cfg.Grace == 0 {
 		cfg.Grace = defaultGrace
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, started: cfg.Now(), ownClock: ownClock}
+	s := &Server{cfg: cfg, log: cfg.Logger, started: time.Now()}
+	if cfg.Now != nil {
+		s.ownClock, s.started = true, cfg.Now()
+	} else {
+		// Leases end by this clock: it does not jump when the system's is set.
+		s.cfg.Now = func() time.Time { return s.started.Add(time.Since(s.started)) }
+	}
 	if s.minors = cfg.MinorVersions; s.minors == nil {
 		s.minors = []uint32{1, 2}
 	}
