@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,7 +49,8 @@ func build(t *testing.T, name, tags string, args ...string) string {
 	bin := filepath.Join(programs.dir, name)
 	err, ok := programs.made[name]
 	if !ok {
-		cmd := exec.Command("go", append([]string{args[0], "-o", bin, "-tags", tags}, args[1:]...)...)
+		args = slices.Insert(slices.Clone(args), 1, "-o", bin, "-tags", tags)
+		cmd := exec.Command("go", args...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if tags != "" {
 			cmd.Env[len(cmd.Env)-1] = "CGO_ENABLED=1"

@@ -16,6 +16,9 @@
 //     the caller of PostSend more often than not; a goroutine of its own exists
 //     only while TCP takes no more.
 //
+// A connecting ID whose peer stays silent sends it RDMA WRITEs of no bytes (nudge.go):
+// siw may miss what comes right behind its reply.
+//
 // # Who touches a buffer
 //
 // The transmitter, while it holds its mutex, and the receiver's goroutine. The
