@@ -44,7 +44,6 @@ func (p *Provider) resolve(ctx context.Context, addr netip.AddrPort) (*id, error
 		_ = id.Close()
 		return nil, err
 	}
-	id.dev.keep(id.LocalAddr().Addr())
 	return id, nil
 }
 

@@ -4,7 +4,6 @@ package verbs
 
 import (
 	"fmt"
-	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -23,12 +22,12 @@ type device struct {
 	mu      sync.Mutex
 	removed bool // gone, or going
 	closed  bool // by us
+	once    bool // remove has been called
 	ids     map[*id]struct{}
 	cqs     map[*cq]struct{}
 	pds     map[*pd]struct{}
 	remains map[*remains]struct{}
 	keeper  *keeper
-	keeping bool // a keeper is being made
 }
 
 func newDevice(p *Provider, c *devContext) *device {
@@ -81,7 +80,7 @@ func (d *device) event(kind int, handle uint64) {
 		}
 	case asyncDeviceFatal:
 		d.p.log.Error("RDMA device failed", "device", d.ctx.name)
-		d.p.wg.Go(d.remove)
+		d.leaves()
 	case asyncPortActive:
 		d.p.log.Info("RDMA port up", "device", d.ctx.name)
 	case asyncPortErr:
@@ -91,13 +90,22 @@ func (d *device) event(kind int, handle uint64) {
 	}
 }
 
+// leaves notes that the device is being removed, so that what happens to its
+// connections from now on is put down to that, and has the rest done.
+func (d *device) leaves() {
+	d.mu.Lock()
+	d.removed = true
+	d.mu.Unlock()
+	d.p.wg.Go(d.remove)
+}
+
 // remove ends all connections of a device that goes away, and releases everything:
 // the driver may be waiting for that. What users hold stays valid but does nothing
 // any more. It waits until all is done.
 func (d *device) remove() {
 	d.mu.Lock()
-	first := !d.removed
-	d.removed = true
+	first := !d.once
+	d.once, d.removed = true, true
 	ids, rest := keys(d.ids), keys(d.remains)
 	k := d.keeper
 	d.keeper = nil
@@ -121,7 +129,7 @@ func (d *device) remove() {
 		r.cut()
 	}
 	if k != nil {
-		k.release(true)
+		k.release(d.p, true)
 	}
 	d.close()
 }
@@ -145,7 +153,7 @@ func (d *device) close() {
 		return
 	}
 	if k != nil {
-		k.release(false)
+		k.release(d.p, false)
 	}
 	for _, c := range cqs {
 		c.release()
@@ -202,73 +210,4 @@ func (d *device) leave(id *id) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.ids, id)
-}
-
-// keeper is an ID that is bound to a device and does nothing, from the first
-// connection until the device goes: it is told of the removal when nobody else is,
-// and keeps librdmacm's own hold of the device where it can be broken.
-type keeper struct {
-	dev    *device
-	cm     cmID
-	number uint64
-	once   sync.Once
-}
-
-// keep makes sure that the device has a keeper, at the address of one of its connections.
-func (d *device) keep(addr netip.Addr) {
-	d.mu.Lock()
-	need := d.keeper == nil && d.usable() == nil && !d.keeping
-	d.keeping = d.keeping || need
-	d.mu.Unlock()
-	if need {
-		d.p.wg.Go(func() { d.newKeeper(addr) })
-	}
-}
-
-func (d *device) newKeeper(addr netip.Addr) {
-	k := &keeper{dev: d}
-	k.number = d.p.add(k)
-	var err error
-	if k.cm, err = d.p.ch.newID(k.number); err == nil {
-		err = k.cm.bind(netip.AddrPortFrom(addr, 0))
-	}
-	if err == nil && k.cm.device() != d.ctx.key {
-		err = fmt.Errorf("%v is another device's", addr)
-	}
-	d.mu.Lock()
-	d.keeping = false
-	usable := err == nil && d.usable() == nil
-	if usable {
-		d.keeper = k
-	}
-	d.mu.Unlock()
-	if !usable {
-		k.release(d.isRemoved())
-	}
-	if err != nil {
-		d.p.log.Debug("RDMA device is not watched", "device", d.ctx.name, "err", err)
-	}
-}
-
-func (k *keeper) handle(ev cmEvent) {
-	if ev.kind == cmDeviceRemoval {
-		k.dev.p.wg.Go(k.dev.remove)
-	}
-}
-
-// cut implements lingerer.
-func (k *keeper) cut() { k.release(false) }
-
-// release destroys the ID, and breaks librdmacm's hold of a device that is going.
-func (k *keeper) release(removed bool) {
-	k.once.Do(func() {
-		k.dev.p.drop(k.number)
-		if !k.cm.valid() {
-			return
-		}
-		if removed {
-			k.cm.orphan()
-		}
-		_ = k.cm.destroy()
-	})
 }

@@ -35,6 +35,7 @@ type id struct {
 	dying    bool // end has been called
 	hurrying bool
 	silent   bool // quiet is closed
+	flushed  bool // requests have been, by others than us
 	params   rdma.ConnParams
 	ird, ord int
 }
@@ -126,12 +127,12 @@ func (id *id) handle(ev cmEvent) {
 		id.end(rdma.Event{Type: rdma.EventDisconnected}, false)
 		id.hush()
 	case cmDeviceRemoval:
-		id.hush()
 		if id.dev != nil {
-			id.p.wg.Go(id.dev.remove)
+			id.dev.leaves()
 		} else {
 			id.step(ev)
 		}
+		id.hush()
 	case cmAddrChange:
 		id.end(rdma.Event{Type: rdma.EventDeviceRemoval, Err: fmt.Errorf("%w: the network device of %v has changed its address", rdma.ErrDeviceRemoved, id.LocalAddr())}, false)
 	}
@@ -186,6 +187,9 @@ func (id *id) async(kind int) {
 
 // failed handles a completion with an error: the queue pair works no more.
 func (id *id) failed(wc *rdma.WC) {
+	id.mu.Lock()
+	id.flushed = true
+	id.mu.Unlock()
 	ev := rdma.Event{Type: rdma.EventDisconnected}
 	if wc.Status != rdma.StatusWRFlushErr {
 		ev = rdma.Event{Type: rdma.EventFatal, Err: &rdma.CompletionError{Opcode: wc.Opcode, Status: wc.Status}}
@@ -206,9 +210,38 @@ func (id *id) end(ev rdma.Event, linger bool) {
 	if q := id.qp; q != nil {
 		q.refuse()
 	}
+	if ev.Type == rdma.EventDisconnected && id.flushed && !id.silent {
+		id.p.wg.Go(func() { id.tellLater(ev) })
+	} else {
+		id.tell(ev)
+	}
+	id.p.wg.Go(func() { id.die(up, linger && id.state == idUp) })
+}
+
+// tell sends the last event. Called once.
+func (id *id) tell(ev rdma.Event) {
+	if id.dev != nil && ev.Type != rdma.EventDeviceRemoval && id.dev.isRemoved() {
+		// What has happened to the connection is but a consequence.
+		ev = rdma.Event{Type: rdma.EventDeviceRemoval, Err: rdma.ErrDeviceRemoved}
+	}
+	id.p.log.Debug("connection ends", "number", id.number, "event", ev.Type, "err", ev.Err)
 	id.events <- ev
 	close(id.events)
-	id.p.wg.Go(func() { id.die(up, linger && id.state == idUp) })
+}
+
+// reasonTime is how long an event of the connection manager may come behind the
+// flush of the queue pair that goes with it.
+const reasonTime = 20 * time.Millisecond
+
+// tellLater lets the connection manager say why a queue pair has been flushed.
+func (id *id) tellLater(ev rdma.Event) {
+	t := time.NewTimer(reasonTime)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-id.quiet:
+	}
+	id.tell(ev)
 }
 
 // die takes the connection and the queue pair down.
@@ -348,7 +381,7 @@ func (r *remains) handle(ev cmEvent) {
 	case cmDisconnected, cmTimewaitExit, cmRejected, cmConnectError, cmUnreachable:
 		r.p.wg.Go(r.cut)
 	case cmDeviceRemoval:
-		r.p.wg.Go(r.dev.remove)
+		r.dev.leaves()
 	}
 }
 

@@ -192,7 +192,6 @@ func (l *listener) request(ev cmEvent) {
 		l.p.wg.Go(func() { _ = id.Close() })
 		return
 	}
-	id.dev.keep(id.LocalAddr().Addr())
 }
 
 func (l *listener) signal() {

@@ -42,7 +42,9 @@ type Provider struct {
 	stop        chan struct{}
 	wg          sync.WaitGroup // everything that runs for the provider
 
-	refreshing sync.Mutex // serializes refresh
+	refreshing sync.Mutex   // serializes refresh; held around all others
+	tried      []netip.Addr // where keepers have been looked for
+	fresh      bool         // a device has come since
 
 	mu      sync.Mutex
 	closed  bool
@@ -104,6 +106,12 @@ func (p *Provider) Devices() ([]rdma.Device, error) {
 func (p *Provider) refresh() error {
 	p.refreshing.Lock()
 	defer p.refreshing.Unlock()
+	p.mu.Lock()
+	closed := p.closed
+	p.mu.Unlock()
+	if closed {
+		return rdma.ErrClosed
+	}
 	keys, opened, err := present(func(k deviceKey) bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -121,12 +129,9 @@ func (p *Provider) refresh() error {
 		}
 	}
 	for _, c := range opened {
-		if p.closed {
-			c.close()
-			continue
-		}
 		d := newDevice(p, c)
 		p.devices[c.key] = d
+		p.fresh = true
 		p.wg.Go(d.events)
 		p.log.Info("RDMA device", "device", c.name, "transport", c.caps.Transport)
 	}
@@ -134,6 +139,7 @@ func (p *Provider) refresh() error {
 	for _, d := range gone {
 		d.remove()
 	}
+	p.keepAll()
 	return err
 }
 
@@ -263,30 +269,14 @@ func (p *Provider) drop(handle uint64) {
 // Close implements io.Closer. It fails with [rdma.ErrBusy] while there are
 // connections, listeners, or objects of a device.
 func (p *Provider) Close() error {
-	p.refreshing.Lock()
-	defer p.refreshing.Unlock()
+	first, err := p.shut()
+	if !first {
+		return err
+	}
 	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return nil
-	}
-	for _, t := range p.targets {
-		if _, lingers := t.(lingerer); !lingers {
-			p.mu.Unlock()
-			return fmt.Errorf("%w: connections or listeners are open", rdma.ErrBusy)
-		}
-	}
-	var devices []*device
-	for _, d := range p.devices {
-		if err := d.idle(); err != nil {
-			p.mu.Unlock()
-			return err
-		}
-		devices = append(devices, d)
-	}
-	p.closed = true
+	devices, file := p.devices, p.chFile
+	p.devices = nil
 	p.mu.Unlock()
-	close(p.stop)
 	for _, d := range devices {
 		d.close()
 	}
@@ -295,12 +285,10 @@ func (p *Provider) Close() error {
 	for _, t := range p.targets {
 		rest = append(rest, t.(lingerer))
 	}
-	file := p.chFile
 	p.mu.Unlock()
 	for _, l := range rest {
 		l.cut()
 	}
-	var err error
 	if file != nil {
 		err = file.Close()
 	}
@@ -309,6 +297,30 @@ func (p *Provider) Close() error {
 		p.ch.destroy()
 	}
 	return err
+}
+
+// shut makes sure that nothing is in use and nothing new is made.
+func (p *Provider) shut() (first bool, err error) {
+	p.refreshing.Lock()
+	defer p.refreshing.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false, nil
+	}
+	for _, t := range p.targets {
+		if _, lingers := t.(lingerer); !lingers {
+			return false, fmt.Errorf("%w: connections or listeners are open", rdma.ErrBusy)
+		}
+	}
+	for _, d := range p.devices {
+		if err := d.idle(); err != nil {
+			return false, err
+		}
+	}
+	p.closed = true
+	close(p.stop)
+	return true, nil
 }
 
 // lingerer is a target that nobody owns any more, and that may be destroyed at once.
