@@ -55,6 +55,7 @@ func TestSuite(t *testing.T) {
 		}
 		h := rdmatest.Harness{Provider: p, Listen: addr, NoInvalidation: true}
 		if devs[0].Caps().Transport == rdma.TransportIWARP { // the kernel's
+			h.NoInvalidation, h.NoRecvInvalidation = false, true
 			h.LaxReads, h.GenerousIRD, h.TornBelow = true, true, 25
 		}
 		return h
