@@ -219,7 +219,7 @@ func (c *Conn) repost(buf *slab.Buf) {
 func (c *Conn) Closed(err error) {
 	c.cancel()
 	c.mu.Lock()
-	if c.err != nil {
+	if c.err != nil && (err == nil || !errors.Is(c.err, rdma.ErrNotConnected)) {
 		err = c.err
 	} else if err == nil && c.draining {
 		c.err = rdma.ErrClosed
