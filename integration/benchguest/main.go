@@ -42,7 +42,7 @@ type options struct {
 
 func main() {
 	proto := flag.String("proto", "nfs,smb", "protocols to measure")
-	fabric := flag.String("fabric", "tcp,siw", "networks to measure: TCP, soft iWARP, soft RoCE")
+	fabric := flag.String("fabric", "tcp,siw,rxe", "networks to measure: TCP, soft iWARP, soft RoCE")
 	rounds := flag.Int("rounds", 3, "visits to each server, in turn; the medians are printed")
 	took := flag.Duration("time", 2*time.Second, "length of one measurement, in whole seconds")
 	profile := flag.String("profile", "", "directory for CPU profiles of our server, one for each measurement; the guest's kernel has to have CONFIG_POSIX_TIMERS")
