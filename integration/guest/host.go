@@ -17,6 +17,7 @@ import (
 // Addresses of User Mode Linux guests and of QEMU's user network.
 const (
 	umlOutside    = "198.18.1.1"
+	umlFirst      = "198.18.1.2"
 	umlNetwork    = "198.18.1.0/24"
 	qemuOutside   = "10.0.2.2"
 	qemuInside    = "10.0.2.15"
@@ -70,6 +71,14 @@ func (h *Host) Addr() string {
 		return qemuOutside
 	}
 	return umlOutside
+}
+
+// Inside is the address of the first guest, by which it reaches itself, and others under User Mode Linux reach it.
+func (h *Host) Inside() string {
+	if h.kind == QEMU {
+		return qemuInside
+	}
+	return umlFirst
 }
 
 // Listen is the address on which a server for the guests has to listen.

@@ -16,7 +16,7 @@ import (
 // malformed, because it does not put the data that RDMA WRITEs placed back into the reply, so that only their presence is looked at.
 func TestCapture(t *testing.T) {
 	workload.NeedTshark(t)
-	for _, vers := range versions {
+	for _, vers := range Versions {
 		t.Run(vers, func(t *testing.T) {
 			ctx := workload.Within(t, 10*time.Minute)
 			r := newRig(ctx, t, vers)

@@ -10,7 +10,7 @@ import (
 
 // TestCrash kills the server with SIGKILL while a client writes, and starts it again (workload.Rig.Crash).
 func TestCrash(t *testing.T) {
-	for _, vers := range versions {
+	for _, vers := range Versions {
 		t.Run(vers, func(t *testing.T) {
 			ctx := workload.Within(t, 15*time.Minute)
 			r := newRig(ctx, t, vers)

@@ -3,10 +3,32 @@ package nfs
 import (
 	"embed"
 	"fmt"
+	"io/fs"
+
+	"fileserver/integration/workload"
 )
+
+// Versions are those that all is tried in.
+var Versions = []string{"3", "4.1", "4.2"}
+
+// Workloads are what users do.
+var Workloads = []workload.Workload{
+	{Name: "files"},
+	{Name: "owners", Root: true},
+	{Name: "small"},
+	{Name: "lengths", MTU: "1500"},
+	{Name: "mmap"},
+	{Name: "locks"},
+	{Name: "fio"},
+	{Name: "git"},
+	{Name: "tree", Tree: "."},
+}
 
 //go:embed scripts
 var scripts embed.FS
+
+// Scripts returns what [workload.Script] and [workload.Rig.Boot] need of this package.
+func Scripts() fs.FS { return scripts }
 
 // Mount says how a workload mounts.
 type Mount struct {

@@ -1,13 +1,13 @@
 package smb
 
 import (
-	"bufio"
 	"context"
+	"io"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"testing"
+
+	"fileserver/integration/workload"
 )
 
 // metrics returns what the server publishes, by name with labels, without the prefix of all.
@@ -20,14 +20,11 @@ func (r *rig) metrics(t *testing.T) map[string]float64 {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	all := map[string]float64{}
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "fileserver_"), " ")
-		if v, err := strconv.ParseFloat(value, 64); err == nil {
-			all[name] = v
-		}
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
 	}
+	all := workload.ParseMetrics(string(text))
 	if len(all) == 0 {
 		t.Fatal("no metrics")
 	}

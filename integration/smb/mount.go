@@ -2,12 +2,32 @@ package smb
 
 import (
 	"embed"
+	"io/fs"
 	"slices"
 	"strings"
+
+	"fileserver/integration/workload"
 )
+
+// Workloads are what users do.
+var Workloads = []workload.Workload{
+	{Name: "files"},
+	{Name: "small"},
+	{Name: "lengths", MTU: "1500"},
+	{Name: "mmap"},
+	{Name: "locks"},
+	{Name: "fio"},
+	{Name: "fio-depth"},
+	{Name: "git"},
+	{Name: "sqlite", Options: []string{"nobrl"}},
+	{Name: "tree", Tree: "cmd"},
+}
 
 //go:embed scripts
 var scripts embed.FS
+
+// Scripts returns what [workload.Script] and [workload.Rig.Boot] need of this package.
+func Scripts() fs.FS { return scripts }
 
 // User and Password are whom the tests log in as; a user of the server, with a uid of its own.
 const (

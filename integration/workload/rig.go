@@ -25,14 +25,20 @@ const (
 
 // Build compiles programs into a new directory, which the caller removes; guests find them there too. They are static, because a
 // guest may have another C library, unless the server is wanted with the race detector.
-func Build(packages ...string) (dir string, err error) {
+func Build(packages ...string) (dir string, err error) { return build(false, packages) }
+
+// build compiles the server with the provider for RDMA devices, or without.
+func build(rdmacore bool, packages []string) (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "fileserver-"); err != nil {
 		return "", err
 	}
 	for _, pkg := range packages {
 		args, env := []string{"build", "-o", dir + "/"}, append(os.Environ(), "CGO_ENABLED=0")
+		if rdmacore && pkg == Server {
+			args, env = append(args, "-tags", "rdmacore netgo osusergo"), append(os.Environ(), "CGO_ENABLED=1")
+		}
 		if os.Getenv("FILESERVER_GUEST_RACE") != "" && pkg == Server {
-			args, env = append(args, "-race"), os.Environ()
+			args, env = append(args, "-race"), append(os.Environ(), "CGO_ENABLED=1")
 		}
 		cmd := exec.Command("go", append(args, pkg)...)
 		cmd.Env = env
@@ -46,6 +52,7 @@ func Build(packages ...string) (dir string, err error) {
 // Programs are compiled when the first test asks for them.
 type Programs struct {
 	Packages []string
+	RDMACore bool // with the provider for RDMA devices in the server: needs the headers of libibverbs and librdmacm
 
 	once sync.Once
 	dir  string
@@ -54,7 +61,7 @@ type Programs struct {
 
 // Dir returns the directory of the programs ([Build]).
 func (p *Programs) Dir() (string, error) {
-	p.once.Do(func() { p.dir, p.err = Build(p.Packages...) })
+	p.once.Do(func() { p.dir, p.err = build(p.RDMACore, p.Packages) })
 	return p.dir, p.err
 }
 
@@ -89,7 +96,8 @@ func Proto() string {
 type Rig struct {
 	Host   *guest.Host
 	Server *guest.Process // nil where the server is in a guest
-	Dir    string         // what is shared
+	Inside *Inside        // a server in a guest
+	Dir    string         // what is shared; empty where the server is in a guest
 	Out    string         // the clients' /out
 	Others bool           // Server is not ours: how it ends is not our concern
 }
@@ -146,7 +154,11 @@ func (r *Rig) stop(t testing.TB) {
 			t.Errorf("the server's graceful stop: %v", err)
 		}
 	}
-	out := r.Server.Output()
+	r.checkLog(t, r.Server.Output())
+}
+
+// checkLog looks through what a server has printed, and tells its end when the test has failed.
+func (r *Rig) checkLog(t testing.TB, out string) {
 	if serverFault.MatchString(out) {
 		t.Error("the server failed")
 	}
@@ -163,8 +175,15 @@ func (r *Rig) Boot(t testing.TB, own fs.FS, workload string, env []string, cfg g
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Script, cfg.Env, cfg.Out = script, env, r.Out
-	return r.Host.BootForTest(t, cfg)
+	cfg.Script, cfg.Env, cfg.Out = script, append(cfg.Env, env...), r.Out
+	if r.Inside != nil {
+		r.Inside.add(&cfg)
+	}
+	g := r.Host.BootForTest(t, cfg)
+	if r.Inside != nil && r.Inside.Place == Same {
+		r.Inside.guest = g
+	}
+	return g
 }
 
 // SameTree compares the Go source tree, or a part of it, with its copy in the share, as the server's machine sees it.

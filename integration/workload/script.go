@@ -6,18 +6,41 @@ import (
 	"io/fs"
 )
 
+// Workload is a script, and what it wants.
+type Workload struct {
+	Name    string
+	MTU     string   // of the network, bytes: Ethernet's where every length meets the edges of packets; empty for the harness's choice
+	Options []string // of the mount
+	Root    bool     // the server has to be root
+	Tree    string   // the part of the Go source tree that has to be in the share afterwards
+}
+
 //go:embed scripts
 var scripts embed.FS
 
-// Script returns the text of a workload: the protocol's lib.sh, what all protocols share, the workload itself, and the protocol's
-// end.sh. own is the protocol's directory "scripts"; a workload there goes before the one of this package.
+// serverScript returns the text for a guest that has the server alone.
+func serverScript() (string, error) {
+	var whole string
+	for _, name := range []string{"common", "server", "beside"} {
+		text, err := scripts.ReadFile("scripts/" + name + ".sh")
+		if err != nil {
+			return "", err
+		}
+		whole += string(text)
+	}
+	return whole, nil
+}
+
+// Script returns the text of a workload: what all protocols share, the protocol's lib.sh, the workload itself, the protocol's end.sh,
+// and the end of a server in the guest. own is the protocol's directory "scripts"; a workload there goes before the one of this package.
 func Script(own fs.FS, name string) (string, error) {
 	var whole string
 	for _, part := range []struct {
 		name string
 		from []fs.FS
 	}{
-		{"common", []fs.FS{scripts}}, {"lib", []fs.FS{own}}, {name, []fs.FS{own, scripts}}, {"end", []fs.FS{own}},
+		{"common", []fs.FS{scripts}}, {"server", []fs.FS{scripts}}, {"lib", []fs.FS{own}}, {name, []fs.FS{own, scripts}},
+		{"end", []fs.FS{own}}, {"finish", []fs.FS{scripts}},
 	} {
 		var text []byte
 		err := fs.ErrNotExist

@@ -12,10 +12,17 @@ mnt() {
 # other DIR mounts the export as another client would.
 other() { mnt "$1" nosharecache; }
 
+# tcp DIR mounts it over TCP. With the same minor version an NFSv4 client would find that it knows the server already, by RDMA.
+tcp() { VERS=3 PROTO=tcp OPTIONS=proto=tcp,port=2049,mountport=2049,mountproto=tcp,nolock mnt "$1"; }
+
+# reclaimed FILE makes sure that a lock has been reclaimed.
+reclaimed() { "$WORK" locked "$1"; }
+
 # NFSv4 locks are the server's. With version 3 and nolock they are the client's own.
 LOCKS=server
 [ "$VERS" != 3 ] || LOCKS=local
 
+less
 network 2049
 M=/mnt/nfs
 took mount mnt $M

@@ -13,10 +13,17 @@ mnt() {
 # other DIR mounts the share as another client would: a connection and an identity of its own.
 other() { mnt "$1" nosharesock; }
 
+# tcp DIR mounts the share over TCP.
+tcp() { OPTIONS="${OPTIONS%,rdma},port=$PORT" EXPECT="${EXPECT% rdma}" mnt "$1" nosharesock; }
+
+# reclaimed FILE waits for a lock: a writer that has not written since has not opened its file again, and so has its lock a little later.
+reclaimed() { for _ in {1..200}; do "$WORK" locked "$1" 2>/dev/null && return 0; sleep 0.1; done; "$WORK" locked "$1"; }
+
 LOCKS=server
 SOURCES="$SRC/encoding $SRC/os"
 TREE=$SRC/cmd
 
+less
 network "$PORT"
 M=/mnt/smb
 took mount mnt $M

@@ -1,4 +1,4 @@
-# Unaligned reads and writes of every length from 1 to 9,000 at odd offsets.
-took write "$WORK" lengths $M 9000
+# Unaligned reads and writes of every length from 1 to LENGTHS at odd offsets.
+took write "$WORK" lengths $M $LENGTHS
 fresh $M
-took read "$WORK" lengths-check $M 9000
+took read "$WORK" lengths-check $M $LENGTHS

@@ -158,3 +158,12 @@ func recordLoad(dir string, file int, acks *ackFile, stopped func() bool) error 
 		}
 	}
 }
+
+// promises compares a server's share with what its clients were promised.
+func promises(args []string) error {
+	acks, err := workload.ReadAcks(args[1])
+	if err != nil {
+		return err
+	}
+	return acks.Check(args[0])
+}

@@ -9,6 +9,7 @@
 //	work locks DIR OTHER
 //	work locked FILE
 //	work load DIR ACKS STOP
+//	work promises DIR ACKS
 //
 // The environment variable FS says what a client of that protocol can expect: nfs; or smb, which on Linux has no modes of its own, folds
 // case, counts time in steps of 100 ns, and locks mandatorily; or posix, which is SMB with the POSIX extensions: only the steps are left.
@@ -43,6 +44,7 @@ var commands = map[string]command{
 	"locks":         {2, locks},
 	"locked":        {1, single(locked)},
 	"load":          {3, load},
+	"promises":      {2, promises},
 }
 
 // smb tells whether the file system is Linux' cifs.

@@ -1,0 +1,118 @@
+package rxe
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fileserver/integration/guest"
+	"fileserver/integration/nfs"
+	"fileserver/integration/smb"
+	"fileserver/integration/workload"
+)
+
+var programs = workload.Programs{Packages: []string{workload.Work, workload.Server}, RDMACore: true}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	programs.Remove()
+	os.Exit(status)
+}
+
+// room is for the guests that run at a time.
+var room = make(chan struct{}, 2)
+
+// alone is for who takes room for more than one.
+var alone sync.Mutex
+
+// rig is a server in a guest, and how its clients mount.
+type rig struct {
+	*workload.Rig
+	nfs nfs.Mount
+	smb smb.Mount
+}
+
+// newRig has a server run on a device of a kind, for a test that runs beside others.
+func newRig(t *testing.T, d time.Duration, place workload.Place, device string) (context.Context, *rig) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short leaves the guest tests out")
+	}
+	t.Parallel()
+	bin, err := programs.Dir()
+	if err != nil {
+		t.Fatalf("%v\nas root type: apt-get install -y gcc libc6-dev $(cat integration/rxe/packages.txt)", err)
+	}
+	guests := 1
+	if place == workload.Beside {
+		guests = 2
+		alone.Lock() // two that have one each would wait for one another
+		defer alone.Unlock()
+	}
+	for range guests {
+		room <- struct{}{}
+	}
+	t.Cleanup(func() {
+		for range guests {
+			<-room
+		}
+	})
+	ctx := workload.Within(t, d)
+	r := &rig{Rig: workload.NewRig(t)}
+	address := r.Host.Inside()
+	work := filepath.Join(bin, "work")
+	r.nfs = nfs.Mount{Server: address, Export: "/data", Proto: "rdma", MountPort: 2049, Work: work}
+	r.smb = smb.Mount{Server: address, Port: "445", Proto: "rdma", Vers: "3.1.1", User: smb.User, Work: work}
+	r.ServeInside(ctx, t, workload.Inside{
+		Place: place, Device: device, Program: filepath.Join(bin, "fileserver"),
+		Config: "iwarp: {enabled: false}\nrdma: {devices: [" + device + "0]}\nsmb: {enabled: true}\n",
+		Env:    []string{"LESS=yes", "LOGIN=" + smb.User, "PASSWD=" + smb.Password, "WORK=" + work},
+	})
+	return ctx, r
+}
+
+// mountNFS boots a client that runs a workload over NFS.
+func (r *rig) mountNFS(t *testing.T, vers, name string, env ...string) *guest.Guest {
+	t.Helper()
+	r.nfs.Vers = vers
+	return r.Boot(t, nfs.Scripts(), name, append(r.nfs.Env(), env...), guest.Config{})
+}
+
+// mountSMB boots a client that runs a workload over SMB.
+func (r *rig) mountSMB(t *testing.T, name string, env ...string) *guest.Guest {
+	t.Helper()
+	return r.Boot(t, smb.Scripts(), name, append(r.smb.Env(), env...), guest.Config{})
+}
+
+// check waits for a client, and makes sure that its data went by RDMA.
+func (r *rig) check(ctx context.Context, t *testing.T, g *guest.Guest) {
+	t.Helper()
+	res := g.Check(ctx, t)
+	t.Logf("%v; %s", res.Took.Round(time.Millisecond), strings.ReplaceAll(strings.TrimSpace(res.Output), "\n", "; "))
+}
+
+// little are workloads that move little data, and that inline.
+var little = []string{"owners", "locks"}
+
+// moved makes sure that the server counted bytes by RDMA in both directions, and keys that its replies invalidated, after a workload.
+func (r *rig) moved(t *testing.T, service, transport, name string) {
+	t.Helper()
+	if slices.Contains(little, name) {
+		return
+	}
+	m := r.Inside.Metrics(t)
+	counters := []string{`bytes_total{direction="in",path="rdma"}`, `bytes_total{direction="out",path="rdma"}`, `rpcrdma_invalidates_total{transport="` + transport + `"}`}
+	if service == "smb" {
+		counters = []string{`smbdirect_bytes_total{direction="in",path="rdma"}`, `smbdirect_bytes_total{direction="out",path="rdma"}`, `smbdirect_invalidates_total`}
+	}
+	for _, c := range counters {
+		if m[c] < 1 {
+			t.Errorf("%s is %v", c, m[c])
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package rxe
+
+import (
+	"testing"
+	"time"
+
+	"fileserver/integration/nfs"
+	"fileserver/integration/smb"
+	"fileserver/integration/workload"
+)
+
+// TestNFS runs what users do over NFS, server and client in one guest.
+func TestNFS(t *testing.T) {
+	for _, vers := range nfs.Versions {
+		for _, w := range append(nfs.Workloads, workload.Workload{Name: "fio-depth"}) {
+			t.Run(vers+"/"+w.Name, func(t *testing.T) {
+				ctx, r := newRig(t, 10*time.Minute, workload.Same, "rxe")
+				r.nfs.MTU = w.MTU
+				r.check(ctx, t, r.mountNFS(t, vers, w.Name))
+				r.moved(t, "nfs", "roce", w.Name)
+			})
+		}
+	}
+}
+
+// TestSMB does the same over SMB 3.1.1.
+func TestSMB(t *testing.T) {
+	for _, w := range smb.Workloads {
+		t.Run(w.Name, func(t *testing.T) {
+			ctx, r := newRig(t, 10*time.Minute, workload.Same, "rxe")
+			r.smb.MTU, r.smb.Options = w.MTU, w.Options
+			r.check(ctx, t, r.mountSMB(t, w.Name))
+			r.moved(t, "smb", "roce", w.Name)
+		})
+	}
+}

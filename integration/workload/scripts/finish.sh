@@ -1,0 +1,1 @@
+[ "${PLACE:-outside}" != same ] || took stop do_stop
