@@ -3,7 +3,7 @@ GO      ?= go
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 # Debian packages that the tests call: a C compiler for the race detector, rdma-core's headers, and what the guests need.
-PACKAGES := gcc libc6-dev libibverbs-dev librdmacm-dev $(shell cat integration/guest/packages.txt integration/siw/packages.txt integration/servers/packages.txt integration/smb/packages.txt)
+PACKAGES := gcc libc6-dev $(shell cat integration/guest/packages.txt integration/siw/packages.txt integration/servers/packages.txt integration/smb/packages.txt integration/rxe/packages.txt)
 
 # The provider for RDMA devices needs rdma-core's headers to be built. It opens the libraries when it runs, so
 # that the binary serves without them, too. CGO_ENABLED=0 leaves it out.

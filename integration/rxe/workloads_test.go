@@ -1,6 +1,7 @@
 package rxe
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -13,11 +14,16 @@ import (
 func TestNFS(t *testing.T) {
 	for _, vers := range nfs.Versions {
 		for _, w := range append(nfs.Workloads, workload.Workload{Name: "fio-depth"}) {
+			if vers == "4.1" && slices.Contains([]string{"git", "small", "tree", "lengths", "mmap"}, w.Name) {
+				continue // to save time: below, and in what they use, 4.2 is the same
+			}
 			t.Run(vers+"/"+w.Name, func(t *testing.T) {
 				ctx, r := newRig(t, 10*time.Minute, workload.Same, "rxe")
 				r.nfs.MTU = w.MTU
 				r.check(ctx, t, r.mountNFS(t, vers, w.Name))
-				r.moved(t, "nfs", "roce", w.Name)
+				if w.Name == "fio" { // data of all lengths
+					r.moved(t, "nfs", "roce")
+				}
 			})
 		}
 	}
@@ -30,7 +36,9 @@ func TestSMB(t *testing.T) {
 			ctx, r := newRig(t, 10*time.Minute, workload.Same, "rxe")
 			r.smb.MTU, r.smb.Options = w.MTU, w.Options
 			r.check(ctx, t, r.mountSMB(t, w.Name))
-			r.moved(t, "smb", "roce", w.Name)
+			if w.Name == "fio" {
+				r.moved(t, "smb", "roce")
+			}
 		})
 	}
 }

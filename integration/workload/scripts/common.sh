@@ -22,7 +22,11 @@ network() {
   [ "$PROTO" = rdma ] || return 0
   (: <>"/dev/tcp/$SERVER/$1")
   device
+  [ -z "${LOSSY:-}" ] || lossy
 }
+
+# lossy loses, and lets overtake the others, 1 % each of the packets that leave the guest.
+lossy() { tc qdisc add dev "$GUEST_DEV" root netem limit 10000 delay 1ms reorder 1% loss 1%; }
 
 # device makes the RDMA device, of the kind DEVICE.
 device() { rdma link add "${DEVICE:-siw}0" type "${DEVICE:-siw}" netdev "$GUEST_DEV"; }

@@ -70,3 +70,4 @@ do_delete() { rdma link delete "${DEVICE}0"; }
 do_add() { device; }
 do_unaddress() { ip addr del "$GUEST_ADDR" dev "$GUEST_DEV"; }
 do_address() { ip addr add "$GUEST_ADDR" dev "$GUEST_DEV"; }
+do_lossy() { lossy; }
