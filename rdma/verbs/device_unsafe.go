@@ -99,7 +99,6 @@ func (c *devContext) query() error {
 		MaxIRD: min(int(d.max_qp_rd_atom), 254), MaxORD: min(int(d.max_qp_init_rd_atom), 254),
 		MaxMsgSize:     int64(p.max_msg_sz),
 		SendInvalidate: d.device_cap_flags&C.IBV_DEVICE_MEM_MGT_EXTENSIONS != 0,
-		SRQ:            d.max_srq > 0,
 	}
 	switch {
 	case c.key.c.transport_type == C.IBV_TRANSPORT_IWARP:

@@ -22,7 +22,6 @@
 	X(ibv_create_cq) X(ibv_destroy_cq) X(ibv_get_cq_event)                 \
 	X(ibv_ack_cq_events)                                                   \
 	X(ibv_create_qp) X(ibv_modify_qp) X(ibv_destroy_qp)                    \
-	X(ibv_create_srq) X(ibv_destroy_srq)                                   \
 	X(ibv_get_async_event) X(ibv_ack_async_event)
 
 #define VB_RDMACM(X)                                                           \
