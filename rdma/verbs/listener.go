@@ -108,7 +108,9 @@ func (t *part) bind(ch channel) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cm, t.addr = cm, netip.AddrPortFrom(t.addr.Addr(), cm.local().Port())
+	if t.cm = cm; t.addr.Port() == 0 {
+		t.addr = netip.AddrPortFrom(t.addr.Addr(), cm.local().Port())
+	}
 	return nil
 }
 
