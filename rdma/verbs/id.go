@@ -35,6 +35,7 @@ type id struct {
 	dying    bool // end has been called
 	hurrying bool
 	silent   bool // quiet is closed
+	parted   bool // the peer has been asked to disconnect
 	flushed  bool // requests have been, by others than us
 	params   rdma.ConnParams
 	ird, ord int
@@ -164,6 +165,11 @@ func (id *id) established() {
 		id.told = true
 		id.events <- rdma.Event{Type: rdma.EventEstablished}
 	}
+	if id.parted && id.cm.valid() {
+		// The connection manager has ignored our request to disconnect: the peer's
+		// last message of the handshake comes only now, behind what it has sent.
+		_ = id.cm.disconnect()
+	}
 	q := id.qp
 	id.mu.Unlock()
 	if tell && q != nil && id.dev != nil && !id.dev.ctx.caps.InitiatorSpeaksFirst {
@@ -263,6 +269,7 @@ func (id *id) die(up, linger bool) {
 	if up {
 		id.mu.Lock()
 		if id.cm.valid() {
+			id.parted = true
 			if id.cm.disconnect() != nil {
 				go id.hush() // there is no answer to wait for
 			}
@@ -350,9 +357,11 @@ type remains struct {
 	p      *Provider
 	dev    *device
 	number uint64
-	cm     cmID
 	once   sync.Once
 	timer  *time.Timer
+
+	mu sync.Mutex
+	cm cmID // zero when it is destroyed
 }
 
 func newRemains(id *id, cm cmID) {
@@ -380,6 +389,12 @@ func (r *remains) handle(ev cmEvent) {
 	switch ev.kind {
 	case cmDisconnected, cmTimewaitExit, cmRejected, cmConnectError, cmUnreachable:
 		r.p.wg.Go(r.cut)
+	case cmEstablished: // see id.established
+		r.mu.Lock()
+		if r.cm.valid() {
+			_ = r.cm.disconnect()
+		}
+		r.mu.Unlock()
 	case cmDeviceRemoval:
 		r.dev.leaves()
 	}
@@ -390,7 +405,11 @@ func (r *remains) cut() {
 	r.once.Do(func() {
 		r.timer.Stop()
 		r.p.drop(r.number)
-		destroyCM(r.dev, r.cm)
+		r.mu.Lock()
+		cm := r.cm
+		r.cm = cmID{}
+		r.mu.Unlock()
+		destroyCM(r.dev, cm)
 		r.dev.mu.Lock()
 		delete(r.dev.remains, r)
 		r.dev.mu.Unlock()
