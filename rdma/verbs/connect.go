@@ -202,10 +202,20 @@ func stated(ev cmEvent) rdma.ConnParams {
 }
 
 // giveUp ends an attempt to connect. The peer learns of it when the connection
-// manager's ID is destroyed.
+// manager's ID is destroyed; with iWARP that may have to wait until the peer has
+// answered, or for the driver's timeout (siw: 10 s).
 func (id *id) giveUp() {
 	id.end(rdma.Event{Type: rdma.EventDisconnected}, false)
+	if id.dev.ctx.caps.Transport == rdma.TransportIWARP {
+		id.p.wg.Go(id.destroyIt)
+	} else {
+		id.destroyIt()
+	}
+}
+
+func (id *id) destroyIt() {
 	<-id.dead
+	<-id.asked
 	id.mu.Lock()
 	cm := id.cm
 	id.cm = cmID{}

@@ -21,6 +21,7 @@ type id struct {
 	steps  chan cmEvent  // for Resolve and Connect
 	hurry  chan struct{} // closed by Close: no lingering
 	quiet  chan struct{} // closed when the connection manager has nothing to say any more
+	asked  chan struct{} // closed when the peer has been asked to disconnect, if it is
 	dead   chan struct{} // closed when the queue pair is destroyed, or there is none
 
 	once sync.Once // release
@@ -52,7 +53,7 @@ const (
 func newID(p *Provider, active bool) *id {
 	id := &id{
 		p: p, active: active, events: make(chan rdma.Event, 2), steps: make(chan cmEvent, 4),
-		hurry: make(chan struct{}), quiet: make(chan struct{}), dead: make(chan struct{}),
+		hurry: make(chan struct{}), quiet: make(chan struct{}), asked: make(chan struct{}), dead: make(chan struct{}),
 	}
 	id.number = p.add(id)
 	return id
@@ -267,14 +268,15 @@ func (id *id) die(up, linger bool) {
 		q.linger(stop)
 	}
 	if up {
-		id.mu.Lock()
-		if id.cm.valid() {
-			id.parted = true
-			if id.cm.disconnect() != nil {
-				go id.hush() // there is no answer to wait for
-			}
+		id.p.wg.Go(id.part)
+		t := time.NewTimer(partTime)
+		defer t.Stop()
+		select {
+		case <-id.asked:
+		case <-t.C:
 		}
-		id.mu.Unlock()
+	} else {
+		close(id.asked)
 	}
 	if q == nil || !q.h.valid() {
 		return
@@ -293,6 +295,25 @@ func (id *id) isDying() bool {
 	id.mu.Lock()
 	defer id.mu.Unlock()
 	return id.dying
+}
+
+// partTime is how long a request to disconnect is waited for.
+const partTime = time.Second
+
+// part asks the peer to disconnect. While an attempt to connect is under way iWARP's
+// connection manager may let that wait for the outcome, which others shall not.
+func (id *id) part() {
+	defer close(id.asked)
+	id.mu.Lock()
+	cm := id.cm
+	id.parted = true
+	id.mu.Unlock()
+	if !cm.valid() {
+		return
+	}
+	if cm.disconnect() != nil {
+		id.hush() // there is no answer to wait for
+	}
 }
 
 // Disconnect implements [rdma.ID].
@@ -317,6 +338,7 @@ func (id *id) Close() error {
 // release waits until the queue pair is destroyed and gives everything back.
 func (id *id) release() {
 	<-id.dead
+	<-id.asked
 	id.once.Do(func() {
 		if id.qp != nil {
 			id.qp.abandon()

@@ -23,6 +23,9 @@ import (
 // else and wait until the last user has closed the device.
 const censusEvery = time.Second
 
+// closeTime is how long Close waits for what is being closed.
+const closeTime = 2 * time.Second
+
 // Built returns nil where the provider is compiled into this binary, otherwise an
 // error that says how to get one that has it. It wraps [rdma.ErrUnsupported].
 func Built() error { return nil }
@@ -267,9 +270,14 @@ func (p *Provider) drop(handle uint64) {
 }
 
 // Close implements io.Closer. It fails with [rdma.ErrBusy] while there are
-// connections, listeners, or objects of a device.
+// connections, listeners, or objects of a device; for those that are just being
+// closed it waits a little.
 func (p *Provider) Close() error {
 	first, err := p.shut()
+	for end := time.Now().Add(closeTime); err != nil && time.Now().Before(end); {
+		time.Sleep(closeTime / 1000)
+		first, err = p.shut()
+	}
 	if !first {
 		return err
 	}
