@@ -37,6 +37,7 @@ type Mount struct {
 	Vers      string // 3, 4.1 or 4.2
 	Proto     string // rdma or tcp
 	MountPort int    // of MOUNT, for version 3
+	Options   string // of mount, besides those that follow from the above
 	Work      string // path of the program work
 	MTU       string // of the client's network, in bytes; the harness's choice if empty
 }
@@ -46,6 +47,9 @@ func (m Mount) Env() []string {
 	options := fmt.Sprintf("proto=%s,port=%d", m.Proto, map[string]int{"rdma": 20049, "tcp": 2049}[m.Proto])
 	if m.Vers == "3" {
 		options += fmt.Sprintf(",mountport=%d,mountproto=tcp,nolock", m.MountPort)
+	}
+	if m.Options != "" {
+		options += "," + m.Options
 	}
 	return []string{
 		"FS=nfs", "SERVER=" + m.Server, "EXPORT=" + m.Export, "VERS=" + m.Vers, "PROTO=" + m.Proto, "OPTIONS=" + options,
