@@ -63,6 +63,30 @@ func TestDeleted(t *testing.T) {
 	})
 }
 
+// TestLoss has a client and the server lose and reorder 1 % of all packets, and makes sure that they did. rxe gives a connection up when one
+// operation has needed more than seven retries, and so transfers of a megabyte, 256 packets, never succeed.
+func TestLoss(t *testing.T) {
+	each(t, 5*time.Minute, workload.Beside, []string{"nfs"}, func(ctx context.Context, t *testing.T, r *rig, service string) {
+		if err := r.Inside.Do(ctx, "lossy"); err != nil {
+			t.Fatal(err)
+		}
+		r.nfs.Options = "rsize=65536,wsize=65536"
+		r.check(ctx, t, services[service](r, t, "fio-depth", "LOSSY=yes", "SIZE=1m", "BS=64k"))
+		if err := r.Inside.Do(ctx, "metrics"); err != nil {
+			t.Fatal(err)
+		}
+		m := r.Inside.Metrics(t)
+		for _, c := range []string{"out_of_seq_request", "rcvd_seq_err"} {
+			n := m[`rdma_port_counter_total{counter="`+c+`",device="rxe0",port="1"}`]
+			t.Logf("%s: %v", c, n)
+			if n < 1 {
+				t.Errorf("nothing was lost: %s is %v", c, n)
+			}
+		}
+		r.moved(t, service, "roce")
+	})
+}
+
 // do is a step that the server's guest takes.
 func (r *rig) do(name string) func(context.Context) error {
 	return func(ctx context.Context) error { return r.Inside.Do(ctx, name) }
