@@ -1,5 +1,5 @@
-// Command bench measures the server against plain TCP, and beside Samba, and prints one
-// table of ratios. Both sides of each ratio are measured in the same run, in turn:
+// Command bench measures the server against plain TCP, and beside Samba, and what work
+// requests cost with each RDMA provider, and prints one table of ratios. Both sides of each ratio are measured in the same run, in turn:
 // machines are noisy, so a ratio says something and seconds do not.
 //
 //	go run ./integration/bench [-rounds N] [-quick] [-dir DIR] [-only provider|nfs|smb|samba] [-profile FILE]
@@ -20,7 +20,7 @@ func main() {
 	rounds := flag.Int("rounds", 5, "measurements of each kind; the medians are printed")
 	quick := flag.Bool("quick", false, "measure a tenth, to see that it works")
 	dir := flag.String("dir", "/dev/shm", "where the share lies: memory, so that no disk is measured")
-	only := flag.String("only", "", "measure just a part: provider, nfs, smb (our client, on SMB Direct and TCP), or samba (beside Samba, with smbtorture)")
+	only := flag.String("only", "", "measure just a part: provider (with what a work request costs, as root also on rxe and siw in guests), nfs, smb (our client, on SMB Direct and TCP), or samba (beside Samba, with smbtorture)")
 	profile := flag.String("profile", "", "write a CPU profile of the server during its first measurements")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -47,7 +47,11 @@ func run(ctx context.Context, rounds int, quick bool, dir, only, profile string)
 		if err != nil {
 			return fmt.Errorf("iwarp provider: %w", err)
 		}
-		rows = append(rows, provider...)
+		requests, err := requestRows(ctx, rounds, scale)
+		if err != nil {
+			return fmt.Errorf("work requests: %w", err)
+		}
+		rows = append(append(rows, provider...), requests...)
 	}
 	if only == "provider" {
 		print(rows)
