@@ -202,9 +202,10 @@ func (c *Client) enter(ctx context.Context, q *Call) error {
 		return c.err
 	case c.first == nil && c.credits >= q.charge:
 		c.credits -= q.charge
+		c.busy++
 		c.mu.Unlock()
 		return nil
-	case len(c.pending) == 0 && c.first == nil:
+	case c.busy == 0 && c.first == nil: // and no response will bring more
 		defer c.mu.Unlock()
 		return fmt.Errorf("the server grants %d credits only, a request takes %d: use smaller blocks", c.credits, q.charge)
 	}
@@ -223,6 +224,7 @@ func (c *Client) enter(ctx context.Context, q *Call) error {
 		if !q.waiting { // served meanwhile
 			<-q.turn
 			c.credits += q.charge
+			c.busy--
 		}
 		c.unqueue(q)
 		c.serve()
@@ -256,6 +258,7 @@ func (c *Client) serve() {
 	for q := c.first; q != nil && (c.err != nil || c.credits >= q.charge); q = c.first {
 		if c.err == nil {
 			c.credits -= q.charge
+			c.busy++
 		}
 		c.unqueue(q)
 		q.turn <- struct{}{}
@@ -268,6 +271,7 @@ func (c *Client) leave(id uint64, q *Call) {
 	defer c.mu.Unlock()
 	if c.pending[id] == q {
 		delete(c.pending, id)
+		c.busy--
 		return
 	}
 	<-q.done // the connection has ended

@@ -52,6 +52,7 @@ type Client struct {
 	connected   bool
 	messageID   uint64
 	credits     int
+	busy        int // calls that have taken credits and have not their response yet
 	pending     map[uint64]*Call
 	first, last *Call // waiting for credits
 	err         error // why the connection ended
@@ -127,6 +128,7 @@ func (c *Client) response(buf *slab.Buf) {
 	}
 	if call != nil {
 		delete(c.pending, r.MessageID)
+		c.busy--
 		call.buf, call.resp = buf, r
 		call.done <- struct{}{}
 	}
