@@ -41,7 +41,7 @@ func TestCrash(t *testing.T) {
 // TestDeleted deletes the server's device while a client writes, and makes it again. The connections end with the device, a mount over
 // TCP goes on all the time, and the others when there is a device again.
 func TestDeleted(t *testing.T) {
-	each(t, 10*time.Minute, workload.Beside, []string{"nfs"}, func(ctx context.Context, t *testing.T, r *rig, service string) {
+	each(t, 10*time.Minute, workload.Beside, []string{"nfs", "smb"}, func(ctx context.Context, t *testing.T, r *rig, service string) {
 		connections := map[string]string{"nfs": `connections{protocol="nfs",transport="roce"}`, "smb": `smb_connections{transport="rdma"}`}[service]
 		r.Hurt(ctx, t, services[service](r, t, "crash", "BESIDE=yes"), workload.Harm{
 			Cause: r.do("delete"), Cure: r.do("add"),
