@@ -63,6 +63,16 @@ func TestDeleted(t *testing.T) {
 	})
 }
 
+// TestAddress takes the server's address away while a client writes, and gives it back.
+func TestAddress(t *testing.T) {
+	each(t, 10*time.Minute, workload.Beside, []string{"nfs", "smb"}, func(ctx context.Context, t *testing.T, r *rig, service string) {
+		r.Hurt(ctx, t, services[service](r, t, "crash"), workload.Harm{
+			Cause: r.do("unaddress"), Cure: r.do("address"),
+			Meanwhile: func(context.Context) error { time.Sleep(5 * time.Second); return nil }, // the server looks every two seconds
+		})
+	})
+}
+
 // TestLoss has a client and the server lose and reorder 1 % of all packets, and makes sure that they did. rxe gives a connection up when one
 // operation has needed more than seven retries, and so transfers of a megabyte, 256 packets, never succeed.
 func TestLoss(t *testing.T) {
