@@ -49,6 +49,9 @@ func (g *Guest) Check(ctx context.Context, t testing.TB) Result {
 			t.Logf("console:\n%s", r.Boot)
 		}
 	}
+	for _, line := range r.Kernel.Known() {
+		t.Logf("the guest's kernel, left out of its complaints: %s", line)
+	}
 	if c := r.Kernel.Complaints(); c != "" {
 		t.Errorf("the guest's kernel complains:\n%s", c)
 	}

@@ -82,11 +82,3 @@ func ParseIntegrity(b []byte) (i Integrity, err error) {
 	}
 	return Integrity{le.Uint16(b), le.Uint32(b[4:]), le.Uint32(b[8:]), le.Uint32(b[12:])}, nil
 }
-
-// ParseSetIntegrity reads the input of FSCTL_SET_INTEGRITY_INFORMATION (MS-FSCC 2.3.73).
-func ParseSetIntegrity(b []byte) (algorithm uint16, flags uint32, err error) {
-	if err := atLeast(b, 8); err != nil {
-		return 0, 0, err
-	}
-	return le.Uint16(b), le.Uint32(b[4:]), nil
-}
