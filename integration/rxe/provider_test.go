@@ -23,7 +23,7 @@ var providerScript string
 // there are suiteTests at least.
 var mustPass = []string{"TestSuite", "TestAllocations", "TestRemoval", "TestIdleRemoval", "TestDisconnectSends", "TestFlushAll"}
 
-const suiteTests = 34
+const suiteTests = 2 * 34
 
 var (
 	verdict = regexp.MustCompile(`(?m)^ *--- (PASS|FAIL|SKIP): (\S+)`)
@@ -46,7 +46,9 @@ func TestProvider(t *testing.T) {
 			got := map[string]string{}
 			suite := 0
 			for _, m := range verdict.FindAllStringSubmatch(out, -1) {
-				got[m[2]] = m[1]
+				if got[m[2]] != "FAIL" { // everything is run twice
+					got[m[2]] = m[1]
+				}
 				if strings.HasPrefix(m[2], "TestSuite/") && m[1] == "PASS" {
 					suite++
 				}

@@ -26,12 +26,13 @@ type cq struct {
 	dev    *device
 	number uint64 // the order of locking
 	depth  int
-	file   *os.File // of the completion channel
+	file   *os.File // of the completion channel; with a blocker, while one sleeps in the poller all the same
 	raw    syscall.RawConn
 	take   func(uintptr) bool // for raw.Read
 	closed chan struct{}
 	gated  atomic.Int32 // queue pairs that wait for their peer's first message
 	wait   waiter
+	block  *blocker // nil: one sleeps in the runtime's poller
 
 	mu       sync.Mutex
 	h        cqHandle // zero when the device is gone
@@ -64,15 +65,27 @@ func (d *device) CreateCQ(depth int) (rdma.CQ, error) {
 	if err := unix.SetNonblock(h.fd(), true); err != nil {
 		panic(err) // it is open
 	}
-	c.file = os.NewFile(uintptr(h.fd()), "completion channel")
-	if c.raw, err = c.file.SyscallConn(); err != nil {
-		_ = c.file.Close()
+	if d.p.block {
+		c.block, err = newBlocker(h.fd())
+	} else {
+		err = c.pollable(h.fd())
+	}
+	if err != nil {
 		h.destroy()
 		return nil, err
 	}
-	c.take = c.takeEvent
+	c.take = c.armAndTake
 	d.cqs[c] = struct{}{}
 	return c, nil
+}
+
+// pollable hands the completion channel's descriptor, which belongs to it from now on, to the runtime's poller.
+func (c *cq) pollable(fd int) (err error) {
+	c.file = os.NewFile(uintptr(fd), "completion channel")
+	if c.raw, err = c.file.SyscallConn(); err != nil {
+		_ = c.file.Close()
+	}
+	return err
 }
 
 // attach reserves room for the completions of a queue.
@@ -140,11 +153,12 @@ func (c *cq) look(wcs []rdma.WC, failed int) {
 }
 
 // fetch moves completions from the device to the stash, and returns how many it
-// found. arm asks for an event, unless one has been asked for, before it looks.
-func (c *cq) fetch(arm bool) (n int, err error) {
+// found. arm asks for an event, unless one has been asked for (armed), before it looks.
+func (c *cq) fetch(arm bool) (armed bool, n int, err error) {
 	var wcs [batch]rdma.WC
 	failed := 0
 	c.mu.Lock()
+	armed = c.armed
 	switch {
 	case !c.h.valid():
 	case arm && !c.armed:
@@ -156,7 +170,7 @@ func (c *cq) fetch(arm bool) (n int, err error) {
 	c.stash = append(c.stash, wcs[:n]...)
 	c.mu.Unlock()
 	c.look(wcs[:n], failed)
-	return n, err
+	return armed, n, err
 }
 
 // put adds completions that the device will not make.
@@ -195,9 +209,16 @@ func (c *cq) release() {
 	h := c.h
 	c.h = cqHandle{}
 	c.kick()
+	f := c.file
 	c.mu.Unlock()
-	if h.valid() {
-		_ = c.file.Close()
-		h.destroy()
+	if !h.valid() {
+		return
 	}
+	if f != nil {
+		_ = f.Close()
+	}
+	if c.block != nil {
+		c.block.close()
+	}
+	h.destroy()
 }

@@ -76,7 +76,7 @@ func (q *qp) until(stop <-chan struct{}, most time.Duration, done func() bool) {
 func (q *qp) pollAll() (any bool) {
 	for _, c := range []*cq{q.scq, q.rcq} {
 		for {
-			n, _ := c.fetch(false)
+			_, n, _ := c.fetch(false)
 			if n > 0 {
 				any = true
 				c.put(nil)

@@ -20,6 +20,9 @@ const minSpin = 2 * time.Microsecond
 // only Wait touches it.
 type waiter struct {
 	budget time.Duration // to spin, next time
+	fresh  bool          // armAndTake has not been called in this sleep
+	found  bool          // completions, by it
+	err    error         // of arming
 
 	mu   sync.Mutex
 	done <-chan struct{} // of the context that is watched
@@ -27,9 +30,12 @@ type waiter struct {
 }
 
 // Wait implements [rdma.CQ]. It spins, if that has paid lately; then it arms the
-// queue, looks again, and sleeps in the runtime's poller.
+// queue, looks again, and sleeps: in the runtime's poller, or in a system call of its own (block.go).
 func (c *cq) Wait(ctx context.Context) error {
 	c.wait.watch(ctx, c)
+	if c.block != nil {
+		c.block.yield()
+	}
 	start := time.Time{}
 	for {
 		if done, err := c.ready(ctx); done {
@@ -41,17 +47,31 @@ func (c *cq) Wait(ctx context.Context) error {
 				return nil
 			}
 		}
-		if n, err := c.fetch(true); n > 0 || err != nil {
-			return err
-		}
-		// What happens from here on either makes the file readable or sets its deadline.
-		err := c.raw.Read(c.take)
-		if !start.IsZero() {
+		found, slept, err := c.sleep()
+		if !start.IsZero() && slept {
 			c.wait.slept(time.Since(start), c.dev.p.spin)
 		}
-		if err == nil {
-			return nil // there was an event
+		if found || err != nil {
+			return err
 		}
+	}
+}
+
+// sleep arms the queue, and sleeps until there is an event unless there are completions already. Nothing found means
+// that something else has ended the sleep.
+func (c *cq) sleep() (found, slept bool, err error) {
+	if c.block != nil {
+		found, err = c.sleepBlocked()
+		return found, true, err
+	}
+	w := &c.wait
+	w.fresh, w.found, w.err = true, false, nil
+	err = c.raw.Read(c.take)
+	switch {
+	case w.err != nil || w.found:
+		return w.found, false, w.err
+	default:
+		return err == nil, true, nil
 	}
 }
 
@@ -62,7 +82,12 @@ func (c *cq) ready(ctx context.Context) (bool, error) {
 	defer c.mu.Unlock()
 	if c.kicked {
 		c.kicked = false
-		_ = c.file.SetReadDeadline(time.Time{})
+		if c.file != nil {
+			_ = c.file.SetReadDeadline(time.Time{})
+		}
+		if c.block != nil {
+			c.block.rest()
+		}
 	}
 	switch {
 	case c.shut:
@@ -80,11 +105,35 @@ func (c *cq) ready(ctx context.Context) (bool, error) {
 // kick ends a wait in progress. Called with mu held, after what it shall see.
 func (c *cq) kick() {
 	c.kicked = true
-	_ = c.file.SetReadDeadline(time.Unix(1, 0))
+	if c.file != nil {
+		_ = c.file.SetReadDeadline(time.Unix(1, 0))
+	}
+	if c.block != nil {
+		c.block.wake()
+	}
 }
 
-// takeEvent is called by the poller; it reports false to wait on.
-func (c *cq) takeEvent(uintptr) bool {
+// armAndTake is called by the poller, first before it waits and then for what may be an event; it reports false to wait on.
+//
+// The first call arms the queue: whatever happens after that makes the file readable, or sets its deadline, and the poller
+// tells, since it has forgotten what was before. So the event need not be looked for then, unless the queue was armed already.
+func (c *cq) armAndTake(uintptr) bool {
+	if w := &c.wait; w.fresh {
+		w.fresh = false
+		before, n, err := c.fetch(true)
+		w.found, w.err = n > 0, err
+		switch {
+		case n > 0 || err != nil:
+			return true
+		case !before:
+			return false
+		}
+	}
+	return c.takeEvent()
+}
+
+// takeEvent takes the event if there is one; it reports false to wait on.
+func (c *cq) takeEvent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.h.valid() || c.shut {
@@ -112,7 +161,7 @@ func (c *cq) spin(start time.Time) bool {
 	}
 	defer p.spinners.Add(-1)
 	for {
-		if n, _ := c.fetch(false); n > 0 {
+		if _, n, _ := c.fetch(false); n > 0 {
 			c.wait.budget = min(2*c.wait.budget, p.spin)
 			return true
 		}
