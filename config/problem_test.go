@@ -83,8 +83,8 @@ fileserver.yaml:3: log.format: "xml" is not known; write one of text, json`},
 		{name: "wildcard twice", yaml: ok + "listen: [0.0.0.0, 0.0.0.0]\n", want: `fileserver.yaml:2: listen[1]: 0.0.0.0 is given twice; remove one`},
 		{name: "empty lists", yaml: "listen: []\nnfs: {versions: []}\nshares: {data: {path: srv, allow: [], nfs: {security: []}}}\n",
 			want: "fileserver.yaml:1: listen: is empty; …\nfileserver.yaml:2: nfs.versions: is empty; …\nfileserver.yaml:3: shares.data.allow: is empty: …\nfileserver.yaml:3: shares.data.nfs.security: is empty; …"},
-		{name: "limits", yaml: ok + "limits: {memory: 1MiB, connections: 0, in_flight: 5000}\niwarp: {max_fpdu: 1}\n",
-			want: "fileserver.yaml:3: iwarp.max_fpdu: 1 is not between 128 and 65544; …\nfileserver.yaml:2: limits.memory: 1MiB is less than 64MiB; …\n" +
+		{name: "limits", yaml: ok + "limits: {memory: 1MiB, connection_memory: 2MiB, connections: 0, in_flight: 5000}\niwarp: {max_fpdu: 1}\n",
+			want: "fileserver.yaml:3: iwarp.max_fpdu: 1 is not between 128 and 65544; …\nfileserver.yaml:2: limits.memory: 1MiB is less than 64MiB; …\nfileserver.yaml:2: limits.connection_memory: 2MiB is not between 1MiB and limits.memory (1MiB); …\n" +
 				"fileserver.yaml:2: limits.connections: 0 is less than 1; …\nfileserver.yaml:2: limits.in_flight: 5000 is not between 1 and 1024; …"},
 		{name: "share name", yaml: "shares: {'a/b': {path: srv}}\n", want: `fileserver.yaml:1: shares.a/b: "a/b" is no name for a share; …`},
 		{name: "folded names", yaml: "shares: {Data: {path: srv}, data: {path: srv}}\n", want: `fileserver.yaml:1: shares.data: differs from shares.Data only in upper and lower case; give it another name`},

@@ -78,6 +78,9 @@ func (c *Config) checkServices(bad *problems) {
 	if m := c.Limits.Memory; m < 64<<20 {
 		bad.add("limits.memory", "%v is less than 64MiB; write e.g. 1GiB", m)
 	}
+	if m := c.Limits.ConnectionMemory; m != 0 && (m < 1<<20 || m > c.Limits.Memory) {
+		bad.add("limits.connection_memory", "%v is not between 1MiB and limits.memory (%v); write e.g. 64MiB, or 0 for what is usual", m, c.Limits.Memory)
+	}
 	if m := c.Limits.Connections; m < 1 {
 		bad.add("limits.connections", "%d is less than 1; write e.g. 1024", m)
 	}

@@ -20,6 +20,7 @@ import (
 	"fileserver/rdma"
 	"fileserver/rdma/iwarp"
 	rdmamem "fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest"
 	"fileserver/smb"
 	"fileserver/smb/crypt"
 	"fileserver/smb/smbtest"
@@ -108,15 +109,8 @@ func newWorld(t *testing.T, change func(*smb.Config)) *world {
 	w.overTCP(t, srv, pool)
 	inProcess := rdmamem.New(rdmamem.Config{Devices: []rdmamem.DeviceConfig{{Caps: rdmamem.IWARPCaps()}, {Caps: rdmamem.IWARPCaps()}}, StrictKeys: true})
 	w.overRDMA(t, "mem", srv, inProcess, second{inProcess}, netip.AddrPortFrom(inProcess.Device(0).Addr(), 5445), pool, clients)
-	soft, err := iwarp.New(iwarp.Config{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := soft.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	p, err := iwarp.New(iwarp.Config{Log: rdmatest.Log()})
+	soft := rdmatest.Opened(t, p, err)
 	w.overRDMA(t, "iwarp", srv, soft, soft, netip.MustParseAddrPort("127.0.0.1:0"), pool, clients)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

@@ -4,60 +4,31 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
 	"fileserver/config"
-	"fileserver/internal/logbuf"
 	"fileserver/internal/server"
+	"fileserver/internal/server/servertest"
 	"fileserver/internal/users"
 	"fileserver/rdma/iwarp"
+	"fileserver/rdma/rdmatest"
 	"fileserver/smb/ntlm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// logged is a log that can be read while it is written.
-type logged struct{ logbuf.Buffer }
-
-func (o *logged) port(t *testing.T, service, transport string) uint16 {
-	t.Helper()
-	m := regexp.MustCompile(`msg=listening service=` + service + ` transport=` + transport + ` addr=(\S+)`).FindStringSubmatch(o.String())
-	if m == nil {
-		t.Fatalf("no %s over %s in\n%s", service, transport, o.String())
-	}
-	return netip.MustParseAddrPort(m[1]).Port()
-}
-
-// load reads a configuration.
+// load reads a configuration with a share.
 func load(t *testing.T, yaml string, args ...string) *config.Config {
 	t.Helper()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "fileserver.yaml")
-	if err := os.WriteFile(file, []byte("shares: {data: {path: .}}\n"+yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	config.AddFlags(fs)
-	if err := fs.Parse(append([]string{"--config", file, "--state-dir", filepath.Join(t.TempDir(), "state")}, args...)); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := config.Load(fs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
+	return servertest.Config(t, "shares: {data: {path: data}}\n"+yaml, args...)
 }
 
 // serve runs a server on free ports, with a user, and returns a target that leads there.
@@ -67,7 +38,7 @@ func serve(t *testing.T, yaml string) Target {
 	if err := users.Open(cfg.StateDir).Add(users.User{Name: "ann", NTHash: ntlm.NTHash("secret"), UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}); err != nil {
 		t.Fatal(err)
 	}
-	out := new(logged)
+	out := new(servertest.Log)
 	s, err := server.Start(cfg, server.NewLog(out, cfg.Log), "test")
 	if err != nil {
 		t.Fatal(err)
@@ -81,24 +52,16 @@ func serve(t *testing.T, yaml string) Target {
 	})
 	target := Target{Host: "127.0.0.1", IWARP: soft(t), Timeout: 10 * time.Second, NFSPort: 1, NFSRDMAPort: 1, SMBPort: 1, DirectPorts: []uint16{1}}
 	if cfg.NFS.Enabled {
-		target.NFSPort, target.NFSRDMAPort = out.port(t, "nfs", "tcp"), out.port(t, "nfs", "iwarp")
+		target.NFSPort, target.NFSRDMAPort = out.Addr(t, "nfs", "tcp").Port(), out.Addr(t, "nfs", "iwarp").Port()
 	}
-	target.SMBPort, target.DirectPorts = out.port(t, "smb", "tcp"), []uint16{out.port(t, "smb", "iwarp")}
+	target.SMBPort, target.DirectPorts = out.Addr(t, "smb", "tcp").Port(), []uint16{out.Addr(t, "smb", "iwarp").Port()}
 	return target
 }
 
 // soft is a provider in software.
 func soft(t *testing.T) *iwarp.Provider {
-	p, err := iwarp.New(iwarp.Config{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Errorf("closing the provider: %v", err)
-		}
-	})
-	return p
+	p, err := iwarp.New(iwarp.Config{Log: rdmatest.Log()})
+	return rdmatest.Opened(t, p, err)
 }
 
 func connect(t *testing.T, target Target) *Connection {

@@ -16,12 +16,9 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	cfg := configure(t, "", "--metrics", "127.0.0.1:0")
 	_, out := start(t, cfg)
-	nullOverRDMA(t, addr(t, out, "iwarp")) // what a device's first connection adds
-	m := regexp.MustCompile(`service=metrics transport=tcp addr=(\S+)`).FindStringSubmatch(out.String())
-	if m == nil {
-		t.Fatalf("no metrics in\n%s", out)
-	}
-	names := regexp.MustCompile(`(?m)^# TYPE (fileserver_\S+)`).FindAllStringSubmatch(fetch(t, "http://"+m[1]+"/metrics"), -1)
+	nullOverRDMA(t, out.Addr(t, "nfs", "iwarp")) // what a device's first connection adds
+	admin := "http://" + out.Addr(t, "metrics", "tcp").String()
+	names := regexp.MustCompile(`(?m)^# TYPE (fileserver_\S+)`).FindAllStringSubmatch(fetch(t, admin+"/metrics"), -1)
 	if len(names) < 20 {
 		t.Errorf("%d metrics", len(names))
 	}

@@ -21,7 +21,7 @@ func (s *Server) startNFS() error {
 	}
 	over, err := nfsrdma.NewServer(nfsrdma.Config{
 		Handler: handler, Memory: s.rdma.domains.attach, Logger: s.log.Logger,
-		MaxConns: cfg.Limits.Connections, Credits: cfg.Limits.InFlight,
+		MaxConns: cfg.Limits.Connections, Credits: cfg.Limits.InFlight, MaxHeld: int(cfg.Limits.ConnectionMemory),
 	})
 	if err != nil {
 		return err

@@ -220,7 +220,7 @@ func TestDeviceComesAndGoes(t *testing.T) {
 				if s.rdma.listensAt("smb", netip.MustParseAddr("10.0.0.1")) {
 					t.Error("the address is said to be capable of RDMA without the device")
 				}
-				nullOverTCP(t, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), addr(t, out, "tcp").Port()))
+				nullOverTCP(t, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), out.Addr(t, "nfs", "tcp").Port()))
 			}
 			if !strings.Contains(out.String(), `no_rdma="no RDMA device that is used has the address 127.0.0.1; iwarp.enabled is false"`) {
 				t.Errorf("log:\n%s", out)
@@ -247,15 +247,15 @@ func TestSeveralProviders(t *testing.T) {
 		defer end()
 	}
 	nullOverRDMA(t, netip.MustParseAddrPort("127.0.0.1:20049"))
-	nullOverTCP(t, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), addr(t, out, "tcp").Port()))
+	nullOverTCP(t, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), out.Addr(t, "nfs", "tcp").Port()))
 	if !strings.Contains(out.String(), `no_rdma="the client did not ask for it (mount option rdma)"`) {
 		t.Errorf("log:\n%s", out)
 	}
 	for _, port := range []string{"4450", "5445"} {
 		m.direct("10.0.1.1:" + port)
 	}
-	mm := regexp.MustCompile(`service=metrics transport=tcp addr=(\S+)`).FindStringSubmatch(out.String())
-	text := fetch(t, "http://"+mm[1]+"/metrics")
+	admin := "http://" + out.Addr(t, "metrics", "tcp").String()
+	text := fetch(t, admin+"/metrics")
 	for _, want := range []string{
 		`fileserver_rdma_listener{addr="10.0.0.1:20049",device="mlx5_0",service="nfs",transport="roce"} 1`,
 		`fileserver_rdma_listener{addr="10.0.1.1:5445",device="cxgb4_0",service="smb",transport="roce"} 1`,
@@ -334,7 +334,7 @@ func TestWithoutLibraries(t *testing.T) {
 	sys := m.system()
 	sys.devices = func(verbs.Config) (deviceProvider, error) { return nil, fmt.Errorf("libibverbs.so.1 is missing") }
 	_, out := startWith(t, sys, configure(t, devicesYAML))
-	nullOverTCP(t, addr(t, out, "tcp"))
+	nullOverTCP(t, out.Addr(t, "nfs", "tcp"))
 	for _, want := range []string{
 		`level=WARN msg="there are RDMA devices, and they are not used" devices=\[mlx5_0\] err="libibverbs.so.1 is missing"`,
 		`no_rdma="no RDMA device that is used has the address 127.0.0.1; iwarp.enabled is false; libibverbs.so.1 is missing"`,

@@ -8,17 +8,15 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
 	"fileserver/config"
-	"fileserver/internal/logbuf"
+	"fileserver/internal/server/servertest"
 	"fileserver/internal/slab"
 	"fileserver/nfs/rpc"
 	"fileserver/nfs/xdr"
@@ -29,34 +27,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// output is a log that can be read while it is written.
-type output struct{ logbuf.Buffer }
+// output is the log of a server.
+type output struct{ servertest.Log }
 
-// configure loads a configuration of one share, on free ports of 127.0.0.1, laid under the given flags.
+// configure loads a configuration, of one share if it says nothing, on free ports of 127.0.0.1, laid under the given flags.
 func configure(t *testing.T, yaml string, args ...string) *config.Config {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "data"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(dir, "fileserver.yaml")
 	if yaml == "" {
 		yaml = "shares: {data: {path: data}}\nnfs: {port: 0, rdma_port: 0}\n"
 	}
-	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	config.AddFlags(fs)
-	args = append([]string{"--config", file, "--listen", "127.0.0.1", "--state-dir", filepath.Join(dir, "state")}, args...)
-	if err := fs.Parse(args); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := config.Load(fs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
+	return servertest.Config(t, yaml, append([]string{"--listen", "127.0.0.1"}, args...)...)
 }
 
 // start runs a server; it is stopped when the test ends.
@@ -83,16 +63,6 @@ func startWith(t *testing.T, sys system, cfg *config.Config) (*Server, *output) 
 		}
 	})
 	return s, out
-}
-
-// addr finds in the log where a service listens.
-func addr(t *testing.T, out *output, transport string) netip.AddrPort {
-	t.Helper()
-	m := regexp.MustCompile(`msg=listening service=\S+ transport=` + transport + ` addr=(\S+)`).FindStringSubmatch(out.String())
-	if m == nil {
-		t.Fatalf("no listener for %s in\n%s", transport, out)
-	}
-	return netip.MustParseAddrPort(m[1])
 }
 
 const nfsProgram = 100003
@@ -157,8 +127,8 @@ func nullOverRDMA(t *testing.T, at netip.AddrPort) {
 
 func TestServesOnTCPAndRDMA(t *testing.T) {
 	_, out := start(t, configure(t, "", "--metrics", "127.0.0.1:0"))
-	nullOverTCP(t, addr(t, out, "tcp"))
-	nullOverRDMA(t, addr(t, out, "iwarp"))
+	nullOverTCP(t, out.Addr(t, "nfs", "tcp"))
+	nullOverRDMA(t, out.Addr(t, "nfs", "iwarp"))
 
 	for _, want := range []string{
 		`msg="connection opened" id=\d+ transport=tcp remote=127.0.0.1:\d+ local=127.0.0.1:\d+ calls=128 no_rdma="the client did not ask for it \(mount option rdma\)"`,
@@ -170,7 +140,7 @@ func TestServesOnTCPAndRDMA(t *testing.T) {
 		}
 	}
 
-	m := regexp.MustCompile(`service=metrics transport=tcp addr=(\S+)`).FindStringSubmatch(out.String())
+	admin := "http://" + out.Addr(t, "metrics", "tcp").String()
 	for _, want := range []string{
 		`fileserver_operation_duration_seconds_count{operation="NULL",protocol="nfs4"} 2`,
 		`fileserver_connections_total{protocol="nfs",transport="tcp"} 1`,
@@ -183,11 +153,11 @@ func TestServesOnTCPAndRDMA(t *testing.T) {
 		`fileserver_buffers_limit_bytes 1.073741824e+09`,
 		`fileserver_rpc_replayed_total{outcome="answered"} 0`,
 	} {
-		if text := fetch(t, "http://"+m[1]+"/metrics"); !strings.Contains(text, want) {
+		if text := fetch(t, admin+"/metrics"); !strings.Contains(text, want) {
 			t.Errorf("%s is missing in\n%s", want, text)
 		}
 	}
-	if text := fetch(t, "http://"+m[1]+"/healthz"); text != "ok\n" {
+	if text := fetch(t, admin+"/healthz"); text != "ok\n" {
 		t.Errorf("health: %q", text)
 	}
 }
@@ -209,7 +179,7 @@ func fetch(t *testing.T, url string) string {
 
 func TestWithoutIWARP(t *testing.T) {
 	_, out := start(t, configure(t, "shares: {data: {path: data}}\nnfs: {port: 0}\niwarp: {enabled: false}\n"))
-	nullOverTCP(t, addr(t, out, "tcp"))
+	nullOverTCP(t, out.Addr(t, "nfs", "tcp"))
 	if !strings.Contains(out.String(), `no_rdma="no RDMA device that is used has the address 127.0.0.1; iwarp.enabled is false`) || strings.Contains(out.String(), "transport=iwarp") {
 		t.Errorf("log:\n%s", out)
 	}
@@ -225,7 +195,7 @@ func TestOneListenerFails(t *testing.T) {
 	cfg := configure(t, "")
 	cfg.NFS.RDMAPort = netip.MustParseAddrPort(taken.Addr().String()).Port()
 	_, out := start(t, cfg)
-	nullOverTCP(t, addr(t, out, "tcp"))
+	nullOverTCP(t, out.Addr(t, "nfs", "tcp"))
 	if !regexp.MustCompile(`no_rdma="there is no listener for it: .*another program listens there`).MatchString(out.String()) ||
 		!strings.Contains(out.String(), `level=ERROR msg="a service is missing"`) {
 		t.Errorf("log:\n%s", out)
@@ -253,7 +223,7 @@ func TestOneAddressMissing(t *testing.T) {
 	cfg := configure(t, "")
 	cfg.Listen = append(cfg.Listen, netip.MustParseAddr("192.0.2.77"))
 	_, out := start(t, cfg)
-	nullOverTCP(t, addr(t, out, "tcp"))
+	nullOverTCP(t, out.Addr(t, "nfs", "tcp"))
 	if !strings.Contains(out.String(), "192.0.2.77:0") || !strings.Contains(out.String(), "this machine has no such address; see ip addr") {
 		t.Errorf("log:\n%s", out)
 	}

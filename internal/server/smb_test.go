@@ -4,7 +4,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -43,7 +42,7 @@ func TestSMB(t *testing.T) {
 	cfg := configure(t, smbYAML)
 	addUser(t, cfg)
 	s, out := start(t, cfg)
-	addr := out.addrOf(t, "smb", "tcp")
+	addr := out.Addr(t, "smb", "tcp").String()
 	session, err := login(t, addr, "secret")
 	if err != nil {
 		t.Fatal(err)
@@ -116,12 +115,11 @@ func TestSMBAlone(t *testing.T) {
 	}
 }
 
-// addrOf is an address that a service listens on, from the log.
-func (o *output) addrOf(t *testing.T, service, transport string) string {
-	t.Helper()
-	m := regexp.MustCompile(`msg=listening service=` + service + ` transport=` + transport + ` addr=(\S+)`).FindStringSubmatch(o.String())
-	if m == nil {
-		t.Fatalf("%s does not listen on %s:\n%s", service, transport, o.String())
+// TestConnectionMemory looks at what the protocol is told of the limits.
+func TestConnectionMemory(t *testing.T) {
+	cfg := configure(t, smbYAML+"limits: {connection_memory: 3MiB}\n")
+	s, _ := start(t, cfg)
+	if got, err := s.smbConfig(users.Open(cfg.StateDir)); err != nil || got.MaxHeld != 3<<20 {
+		t.Errorf("the calls of one connection hold %d bytes, %v", got.MaxHeld, err)
 	}
-	return m[1]
 }

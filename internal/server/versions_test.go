@@ -41,7 +41,7 @@ func TestVersions(t *testing.T) {
 		cfg := configure(t, "")
 		cfg.NFS.Versions = served
 		_, out := start(t, cfg)
-		at := addr(t, out, "tcp")
+		at := out.Addr(t, "nfs", "tcp")
 		null := call(t, at, rpc.AppendCall(nil, 1, nfsProgram, 3, 0, rpc.AuthNone, nil))
 		if got, want := binary.BigEndian.Uint32(null) == 0, slices.Contains(served, config.Version3); got != want {
 			t.Errorf("serving %v: version 3 accepted: %v", served, got)

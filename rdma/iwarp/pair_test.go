@@ -2,9 +2,7 @@ package iwarp
 
 import (
 	"context"
-	"log/slog"
 	"net/netip"
-	"os"
 	"testing"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 
 	"fileserver/internal/slab"
 	"fileserver/rdma"
+	"fileserver/rdma/rdmatest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,19 +40,9 @@ const (
 
 func testProvider(t testing.TB, cfg Config) *Provider {
 	t.Helper()
-	if os.Getenv("IWARP_LOG") != "" {
-		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
+	cfg.Log = rdmatest.Log()
 	p, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	return rdmatest.Opened(t, p, err)
 }
 
 // newEnd gives an ID everything it needs.

@@ -3,7 +3,6 @@
 package verbs
 
 import (
-	"log/slog"
 	"net/netip"
 	"os"
 	"testing"
@@ -29,19 +28,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func testProvider(t testing.TB, cfg Config) *Provider {
 	t.Helper()
-	if os.Getenv("VERBS_LOG") != "" {
-		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
+	cfg.Log = rdmatest.Log()
 	p, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	return rdmatest.Opened(t, p, err)
 }
 
 // TestSuite runs the providers' common suite.

@@ -4,7 +4,6 @@ package pair
 
 import (
 	"context"
-	"log/slog"
 	"net/netip"
 	"os"
 	"sync/atomic"
@@ -31,26 +30,21 @@ func address(t *testing.T) netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr(s), 0)
 }
 
-func logger() *slog.Logger {
-	if os.Getenv("PAIR_LOG") == "" {
-		return nil
-	}
-	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
-
 // pureGo opens the provider that is TCP for the machine.
 func pureGo(cfg iwarp.Config) rdmatest.Open {
 	return func(t *testing.T) rdmatest.Harness {
-		cfg.Log = logger()
+		addr := address(t)
+		cfg.Log = rdmatest.Log()
 		p, err := iwarp.New(cfg)
-		return rdmatest.Harness{Provider: chosen{p}, Listen: closing(t, err, p.Close)}
+		return rdmatest.Harness{Provider: chosen{rdmatest.Opened(t, p, err)}, Listen: addr}
 	}
 }
 
 // siw opens the kernel's.
 func siw(t *testing.T) rdmatest.Harness {
-	p, err := verbs.New(verbs.Config{Log: logger()})
-	return rdmatest.Harness{Provider: chosen{p}, Listen: closing(t, err, p.Close), NoRecvInvalidation: true, LaxReads: true, GenerousIRD: true, TornBelow: 25}
+	addr := address(t)
+	p, err := verbs.New(verbs.Config{Log: rdmatest.Log()})
+	return rdmatest.Harness{Provider: chosen{rdmatest.Opened(t, p, err)}, Listen: addr, NoRecvInvalidation: true, LaxReads: true, GenerousIRD: true, TornBelow: 25}
 }
 
 // chosen listens on ports that nobody is given. TCP and the kernel's connection
@@ -63,19 +57,6 @@ var lastPort atomic.Uint32
 func (c chosen) Listen(ctx context.Context, addr netip.AddrPort) (rdma.Listener, error) {
 	const first, ports = 20000, 10000
 	return c.Provider.Listen(ctx, netip.AddrPortFrom(addr.Addr(), uint16(first+lastPort.Add(1)%ports)))
-}
-
-func closing(t *testing.T, err error, closeProvider func() error) netip.AddrPort {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := closeProvider(); err != nil {
-			t.Error(err)
-		}
-	})
-	return address(t)
 }
 
 // crcs are without CRC, which the kernel leaves to its peer, and with it.

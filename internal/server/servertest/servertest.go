@@ -1,0 +1,52 @@
+// Package servertest is what tests that run a server share: a configuration from text, and a log that says where the server listens.
+package servertest
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"fileserver/config"
+	"fileserver/internal/logbuf"
+)
+
+// Config loads a configuration file with the given text, laid under flags. The file lies beside an empty directory "data", which
+// may be shared, and the state directory.
+func Config(t testing.TB, yaml string, flags ...string) *config.Config {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "fileserver.yaml")
+	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	config.AddFlags(fs)
+	if err := fs.Parse(append([]string{"--config", file, "--state-dir", filepath.Join(dir, "state")}, flags...)); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// Log is a server's log, in the form of text.
+type Log struct{ logbuf.Buffer }
+
+// Addr is the first address that a service listens on by a transport; a test whose server has not said that it does ends here.
+func (l *Log) Addr(t testing.TB, service, transport string) netip.AddrPort {
+	t.Helper()
+	m := regexp.MustCompile(`msg=listening service=` + service + ` transport=` + transport + ` addr=(\S+)`).FindStringSubmatch(l.String())
+	if m == nil {
+		t.Fatalf("%s does not listen on %s:\n%s", service, transport, l)
+	}
+	return netip.MustParseAddrPort(m[1])
+}
