@@ -36,6 +36,10 @@ type Harness struct {
 	// TornBelow: data of fewer bytes that crosses a page boundary may be sent wrong, as
 	// by the Linux kernel's software iWARP (7.2, siw_try_1seg).
 	TornBelow int
+	// DeadlyCancel: a peer that gives up while it is accepted, between the MPA reply and the ready-to-receive message
+	// (RFC 6581 9.2), ends the machine, as with the Linux kernel's software iWARP (7.2): siw announces the end of a connection that it
+	// has not called established, and iwcm takes that for a BUG.
+	DeadlyCancel bool
 }
 
 // torn reports whether n bytes at an offset of page-aligned memory may be sent wrong.

@@ -44,7 +44,7 @@ func pureGo(cfg iwarp.Config) rdmatest.Open {
 func siw(t *testing.T) rdmatest.Harness {
 	addr := address(t)
 	p, err := verbs.New(verbs.Config{Log: rdmatest.Log()})
-	return rdmatest.Harness{Provider: chosen{rdmatest.Opened(t, p, err)}, Listen: addr, NoRecvInvalidation: true, LaxReads: true, GenerousIRD: true, TornBelow: 25}
+	return rdmatest.Harness{Provider: chosen{rdmatest.Opened(t, p, err)}, Listen: addr, NoRecvInvalidation: true, LaxReads: true, GenerousIRD: true, TornBelow: 25, DeadlyCancel: true}
 }
 
 // chosen listens on ports that nobody is given. TCP and the kernel's connection
