@@ -15,6 +15,12 @@ const (
 	doneLine  = "guest done"
 )
 
+// panicLine and bugLine are in what a kernel says at its end, and just before it where that is a BUG.
+const (
+	panicLine = "Kernel panic - not syncing"
+	bugLine   = "BUG: failure at "
+)
+
 // markPrefix starts a line that says that the script has come to a point of interest: "MARK name text".
 const markPrefix = "MARK "
 
@@ -30,6 +36,8 @@ type console struct {
 	out     bytes.Buffer // after it
 	marks   []mark       // seen and not yet asked for
 	ended   bool
+	bug     string        // the last bugLine
+	panic   string        // panicLine, after bug if there was one
 	changed chan struct{} // closed and replaced at every mark, and at the end
 }
 
@@ -57,6 +65,13 @@ func (c *console) Write(p []byte) (int, error) {
 // line takes one line without its end. c.mu is held.
 func (c *console) line(s string) {
 	switch {
+	case strings.Contains(s, bugLine):
+		c.bug = s + "; "
+	case strings.Contains(s, panicLine) && c.panic == "":
+		c.panic = c.bug + s
+		c.wake()
+	}
+	switch {
 	case c.done:
 	case c.ready && s == doneLine:
 		c.done = true
@@ -76,6 +91,19 @@ func (c *console) line(s string) {
 		c.wake()
 	default:
 		c.boot.WriteString(s + "\n")
+	}
+}
+
+// await calls f with the lock held, again whenever something changes, until f is true or nothing will change any more.
+func (c *console) await(f func() bool) bool {
+	for {
+		c.mu.Lock()
+		ok, ended, changed := f(), c.ended, c.changed
+		c.mu.Unlock()
+		if ok || ended {
+			return ok
+		}
+		<-changed
 	}
 }
 

@@ -39,6 +39,23 @@ func TestConsole(t *testing.T) {
 	}
 }
 
+// TestConsolePanic keeps what a kernel says last, and no later panic.
+func TestConsolePanic(t *testing.T) {
+	const bug, last = "BUG: failure at fs/x.c:1/f()!", "Kernel panic - not syncing: BUG!"
+	c := newConsole(nil)
+	_, _ = c.Write([]byte(readyLine + "\nwell\n" + bug + "\r\n" + last + "\r\nCPU: 0\nKernel panic - not syncing: again\n"))
+	if !c.await(func() bool { return c.panic == bug+"; "+last }) {
+		t.Errorf("panic %q", c.panic)
+	}
+	c.end()
+	if c.await(func() bool { return false }) {
+		t.Error("waits for what will not be")
+	}
+	if _, out := c.output(); !strings.Contains(out, "CPU: 0") {
+		t.Errorf("output %q", out)
+	}
+}
+
 // TestConsoleWait waits for marks that come later, never, and too late.
 func TestConsoleWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -36,7 +36,8 @@ type Result struct {
 	Status int           // the script's exit status
 	Output string        // what it printed, standard error included
 	Boot   string        // what the console showed before
-	Kernel KernelLog     // the kernel's messages
+	Kernel KernelLog     // the kernel's messages, but for those of a panic, which are in Output
+	Panic  string        // the kernel's last words: where the BUG was, if it was one, and the panic; empty if there was none
 	Took   time.Duration // from boot to power-off
 }
 
@@ -49,6 +50,7 @@ type Guest struct {
 	capture *Process
 	pcap    string // of capture
 	started time.Time
+	network error // of widening it; read when ended is closed
 	ended   chan struct{}
 }
 
@@ -94,12 +96,51 @@ func (g *Guest) boot(h *Host, kernel string, cfg *Config) (err error) {
 	if err := h.start(g.cmd); err != nil {
 		return err
 	}
+	exited := make(chan struct{})
 	go func() {
 		_ = g.cmd.Wait() // the script's status is in the control directory
 		g.console.end()
+		close(exited)
+	}()
+	go func() {
+		if g.console.await(func() bool { return g.console.ready }) && h.kind == UML {
+			g.network = widen(g.cmd.Process.Pid)
+		}
+		if g.network != nil && before(exited, 5*time.Second) {
+			g.network = nil // it has ended, that is why
+		}
+		<-exited
 		close(g.ended)
 	}()
+	go func() {
+		if g.console.await(func() bool { return g.console.panic != "" }) && !before(exited, time.Second) {
+			_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) // it has said where, and User Mode Linux would stay for ever
+		}
+	}()
 	return nil
+}
+
+// before reports whether ch is closed before d is over.
+func before(ch <-chan struct{}, d time.Duration) bool {
+	select {
+	case <-ch:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// Within returns a context that ends with ctx or with the guest.
+func (g *Guest) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-g.ended:
+			cancel(errors.New("guest: it has ended"))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // Mark waits until the script says `mark name` and returns the text that follows; each call takes one mark.
@@ -144,8 +185,14 @@ func (g *Guest) Wait(ctx context.Context) (Result, error) {
 	if !ok {
 		err = errors.Join(err, errors.New("guest: it ended without its script's status"))
 	}
-	err = errors.Join(err, g.stopCapture())
-	r := Result{Status: status, Kernel: parseKernelLog(g.control.text("kernel")), Took: time.Since(g.started)}
+	g.console.mu.Lock()
+	last := g.console.panic
+	g.console.mu.Unlock()
+	if last != "" {
+		err = errors.Join(err, errors.New("guest: "+last))
+	}
+	err = errors.Join(err, g.network, g.stopCapture())
+	r := Result{Panic: last, Status: status, Kernel: parseKernelLog(g.control.text("kernel")), Took: time.Since(g.started)}
 	r.Boot, r.Output = g.console.output()
 	if status == 0 && err == nil {
 		r.Boot = strings.TrimSpace(r.Boot)

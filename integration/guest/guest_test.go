@@ -120,6 +120,22 @@ func TestPanic(t *testing.T) {
 	if _, err := g.Wait(within(t, time.Minute)); err == nil {
 		t.Error("a guest that ends without its script's status is no error")
 	}
+	g = h.BootForTest(t, guest.Config{MemMiB: 256, Script: "echo 2 >/proc/sys/vm/panic_on_oom; mark there; tail /dev/zero"})
+	ctx, cancel := g.Within(within(t, time.Minute))
+	defer cancel()
+	if _, err := g.Mark(ctx, "there"); err != nil {
+		t.Error(err)
+	}
+	if _, err := g.Mark(ctx, "never"); err == nil || errors.Is(err, guest.ErrTimeout) {
+		t.Errorf("a mark after the kernel's panic: %v", err)
+	}
+	r, err = g.Wait(within(t, time.Minute))
+	if err == nil || errors.Is(err, guest.ErrTimeout) || !strings.Contains(r.Panic, "Out of memory") || !strings.Contains(err.Error(), r.Panic) {
+		t.Errorf("a panic: %q, %v", r.Panic, err)
+	}
+	if ctx.Err() == nil {
+		t.Error("the guest's context outlives it")
+	}
 }
 
 // TestServer reaches a program outside, kills it, and starts it again.

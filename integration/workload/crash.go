@@ -57,6 +57,8 @@ func (r *Rig) start(ctx context.Context) error {
 }
 
 func (r *Rig) hurts(ctx context.Context, t testing.TB, g *guest.Guest, h Harm) error {
+	ctx, cancel := g.Within(ctx)
+	defer cancel()
 	if _, err := g.Mark(ctx, "loading"); err != nil {
 		return err
 	}
@@ -115,7 +117,7 @@ func (r *Rig) progress(ctx context.Context, n int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d acknowledgements, waiting for %d: %w, %v", now.Count, before.Count+n, ctx.Err(), err)
+			return fmt.Errorf("%d acknowledgements, waiting for %d: %w, %v", now.Count, before.Count+n, context.Cause(ctx), err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
