@@ -177,7 +177,7 @@ func (g *Guest) Wait(ctx context.Context) (Result, error) {
 	select {
 	case <-g.ended:
 	case <-ctx.Done():
-		err = fmt.Errorf("%w: the guest still runs after %v\n%s", ErrTimeout, time.Since(g.started).Round(time.Second), g.dump())
+		err = fmt.Errorf("%w: the guest still runs after %v\n%s", ErrTimeout, time.Since(g.started).Round(time.Second), g.dump()+crowded(g.cmd.Process.Pid))
 		_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL)
 		<-g.ended
 	}
