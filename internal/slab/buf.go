@@ -9,6 +9,7 @@ import (
 type Buf struct {
 	pool  *Pool
 	arena *Arena
+	chunk *chunk
 	off   int
 	size  int
 	n     int

@@ -61,20 +61,27 @@ func (p *Pool) Leaks() []string {
 	defer p.mu.Unlock()
 	var out []string
 	for _, a := range p.arenas {
-		for i := range a.bufs {
-			b := &a.bufs[i]
-			refs := b.refs.Load()
-			if refs <= 0 {
+		for _, k := range a.chunks {
+			if k == nil {
 				continue
 			}
-			s := fmt.Sprintf("buffer of %d bytes, %d references", b.size, refs)
-			if p.cfg.Debug {
-				b.debug.mu.Lock()
-				s += ", taken at" + describe(b.debug.pc[:b.debug.n])
-				b.debug.mu.Unlock()
+			for i := range k.bufs {
+				if b := &k.bufs[i]; b.refs.Load() > 0 {
+					out = append(out, b.leak())
+				}
 			}
-			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// leak describes a buffer.
+func (b *Buf) leak() string {
+	s := fmt.Sprintf("buffer of %d bytes, %d references", b.size, b.refs.Load())
+	if b.debug != nil {
+		b.debug.mu.Lock()
+		s += ", taken at" + describe(b.debug.pc[:b.debug.n])
+		b.debug.mu.Unlock()
+	}
+	return s
 }

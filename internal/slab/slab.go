@@ -48,7 +48,7 @@ type Pool struct {
 	mu      sync.Mutex
 	arenas  []*Arena
 	free    [classes][]*Buf // LIFO
-	empty   []*Arena        // of no class
+	idle    int             // chunks of which no buffer is taken
 	waiters list.List       // of *waiter, in order of arrival
 	hooks   []*func(*Arena)
 	closed  bool
