@@ -29,6 +29,10 @@ var room = make(chan struct{}, 2)
 // alone is for who takes room for more than one.
 var alone sync.Mutex
 
+// memory is little, because User Mode Linux maps page by page what is not contiguous in the guest's memory, up to vm.max_map_count of the
+// host, 65530. A process that needs one more is never heard of again: it takes its page fault for ever.
+const memory = "limits: {memory: 128MiB}\n"
+
 // rig is a server in a guest, and how its clients mount.
 type rig struct {
 	*workload.Rig
@@ -69,7 +73,7 @@ func newRig(t *testing.T, d time.Duration, place workload.Place, device string) 
 	r.smb = smb.Mount{Server: address, Port: "445", Proto: "rdma", Vers: "3.1.1", User: smb.User, Work: work}
 	r.ServeInside(ctx, t, workload.Inside{
 		Place: place, Device: device, Program: filepath.Join(bin, "fileserver"),
-		Config: "iwarp: {enabled: false}\nrdma: {devices: [" + device + "0]}\nsmb: {enabled: true}\n",
+		Config: "iwarp: {enabled: false}\nrdma: {devices: [" + device + "0]}\nsmb: {enabled: true}\n" + memory,
 		Env:    []string{"LESS=yes", "LOGIN=" + smb.User, "PASSWD=" + smb.Password, "WORK=" + work},
 	})
 	return ctx, r
