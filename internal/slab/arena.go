@@ -1,6 +1,9 @@
 package slab
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 const (
 	chunkShift = 18 // 256 KiB
@@ -15,6 +18,7 @@ type Arena struct {
 	Mem []byte // ArenaSize bytes outside the Go heap
 
 	vacant uint64         // bit i: the i-th 256 KiB belong to no chunk
+	idle   uint64         // bit i: they belong to a chunk of which no buffer is taken
 	chunks [chunks]*chunk // by where they begin
 }
 
@@ -26,7 +30,7 @@ type chunk struct {
 	order int // it is 256 KiB << order
 	class int
 	bufs  []Buf
-	used  int // buffers taken
+	free  []*Buf // LIFO
 }
 
 // orderOf is how large the chunks of a class are.
@@ -35,17 +39,17 @@ func orderOf(class int) int { return max(0, class+minShift-chunkShift) }
 // span is the part of a word that a chunk takes.
 func span(index, order int) uint64 { return (1<<(1<<order) - 1) << index }
 
-// fit finds the place for a chunk that breaks up the least: where the largest free block around it is smallest, by that block's
-// order. It is over maxOrder where there is no place.
-func (a *Arena) fit(order int) (index, around int) {
+// fit finds the place for a chunk, in the part of an arena that can be had, that breaks up the least: where the largest free block around
+// it is smallest, by that block's order. It is over maxOrder where there is no place.
+func fit(free uint64, order int) (index, around int) {
 	for around = order; around <= maxOrder; around++ {
 		for index = 0; index < chunks; index += 1 << around {
 			whole := span(index, around)
-			if a.vacant&whole != whole {
+			if free&whole != whole {
 				continue
 			}
 			if around < maxOrder {
-				if larger := span(index&^(1<<(around+1)-1), around+1); a.vacant&larger == larger {
+				if larger := span(index&^(1<<(around+1)-1), around+1); free&larger == larger {
 					continue
 				}
 			}
@@ -58,18 +62,22 @@ func (a *Arena) fit(order int) (index, around int) {
 // take finds a free buffer of the class; nil means that the pool is exhausted, an
 // error that the system is. Called with mu held.
 func (p *Pool) take(c int) (*Buf, error) {
-	if len(p.free[c]) == 0 {
+	if len(p.partial[c]) == 0 {
 		a, index, err := p.room(orderOf(c))
 		if a == nil {
 			return nil, err
 		}
-		p.carve(a, index, c)
+		p.partial[c] = append(p.partial[c], p.carve(a, index, c))
 	}
-	l := p.free[c]
-	b := l[len(l)-1]
-	p.free[c] = l[:len(l)-1]
-	if b.chunk.used++; b.chunk.used == 1 {
-		p.idle--
+	last := len(p.partial[c]) - 1
+	k := p.partial[c][last]
+	if len(k.free) == len(k.bufs) {
+		k.arena.idle &^= span(k.index, k.order)
+	}
+	b := k.free[len(k.free)-1]
+	if k.free = k.free[:len(k.free)-1]; len(k.free) == 0 {
+		p.partial[c][last] = nil
+		p.partial[c] = p.partial[c][:last]
 	}
 	p.inUse++
 	p.bytes += int64(b.size)
@@ -79,7 +87,7 @@ func (p *Pool) take(c int) (*Buf, error) {
 // room finds a place for a chunk: in an arena there is, in a new one, or where
 // other classes use nothing at the moment. Called with mu held.
 func (p *Pool) room(order int) (*Arena, int, error) {
-	if a, index := p.place(order); a != nil {
+	if a, index := p.place(order, false); a != nil {
 		return a, index, nil
 	}
 	var err error
@@ -94,23 +102,26 @@ func (p *Pool) room(order int) (*Arena, int, error) {
 			return a, 0, nil
 		}
 	}
-	if p.idle > 0 {
-		p.reclaim()
-		if a, index := p.place(order); a != nil {
-			return a, index, nil
-		}
+	if a, index := p.place(order, true); a != nil {
+		p.reclaim(a, span(index, order))
+		return a, index, nil
 	}
 	return nil, 0, err
 }
 
-// place finds the best place in the arenas there are. Called with mu held.
-func (p *Pool) place(order int) (best *Arena, index int) {
+// place finds the best place in the arenas there are, and where idle, in what chunks of which nothing is taken have, too. Called
+// with mu held.
+func (p *Pool) place(order int, idle bool) (best *Arena, index int) {
 	least := maxOrder + 1
 	for _, a := range p.arenas {
-		if bits.OnesCount64(a.vacant) < 1<<order {
+		free := a.vacant
+		if idle {
+			free |= a.idle
+		}
+		if bits.OnesCount64(free) < 1<<order {
 			continue
 		}
-		if i, around := a.fit(order); around < least {
+		if i, around := fit(free, order); around < least {
 			best, index, least = a, i, around
 		}
 	}
@@ -118,53 +129,49 @@ func (p *Pool) place(order int) (best *Arena, index int) {
 }
 
 // carve cuts a chunk into buffers of a class. Called with mu held.
-func (p *Pool) carve(a *Arena, index, c int) {
-	k := &chunk{arena: a, index: index, order: orderOf(c), class: c}
-	a.vacant &^= span(index, k.order)
-	a.chunks[index] = k
+func (p *Pool) carve(a *Arena, index, c int) *chunk {
 	size := 1 << (c + minShift)
-	k.bufs = make([]Buf, chunkSize<<k.order/size)
-	for i := len(k.bufs) - 1; i >= 0; i-- {
+	k := &chunk{arena: a, index: index, order: orderOf(c), class: c}
+	n := chunkSize << k.order / size
+	k.bufs, k.free = make([]Buf, n), make([]*Buf, n)
+	for i := range k.bufs {
 		b := &k.bufs[i]
 		b.pool, b.arena, b.chunk, b.off, b.size = p, a, k, index*chunkSize+i*size, size
 		if p.cfg.Debug {
 			b.debug = new(record)
 		}
-		p.free[c] = append(p.free[c], b)
+		k.free[n-1-i] = b
 	}
-	p.idle++
+	a.chunks[index] = k
+	a.vacant &^= span(index, k.order)
+	a.idle |= span(index, k.order)
+	return k
 }
 
-// reclaim takes all chunks of which nothing is used away from their classes. Called with mu held.
-func (p *Pool) reclaim() {
-	for c, l := range p.free {
-		kept := l[:0]
-		for _, b := range l {
-			if b.chunk.used > 0 {
-				kept = append(kept, b)
-			}
+// reclaim takes the idle chunks that have a part of a span away from their classes. Called with mu held.
+func (p *Pool) reclaim(a *Arena, of uint64) {
+	for i, k := range a.chunks {
+		if k == nil || span(i, k.order)&of == 0 {
+			continue
 		}
-		clear(l[len(kept):])
-		p.free[c] = kept
+		p.partial[k.class] = slices.DeleteFunc(p.partial[k.class], func(o *chunk) bool { return o == k })
+		a.chunks[i] = nil
+		a.idle &^= span(i, k.order)
+		a.vacant |= span(i, k.order)
 	}
-	for _, a := range p.arenas {
-		for i, k := range a.chunks {
-			if k != nil && k.used == 0 {
-				a.vacant |= span(i, k.order)
-				a.chunks[i] = nil
-			}
-		}
-	}
-	p.idle = 0
 }
 
 // put takes a buffer back. Called with mu held.
 func (p *Pool) put(b *Buf) {
 	p.inUse--
 	p.bytes -= int64(b.size)
-	if b.chunk.used--; b.chunk.used == 0 {
-		p.idle++
+	k := b.chunk
+	if len(k.free) == 0 {
+		p.partial[k.class] = append(p.partial[k.class], k)
 	}
-	p.free[b.chunk.class] = append(p.free[b.chunk.class], b)
+	k.free = append(k.free, b)
+	if len(k.free) == len(k.bufs) {
+		k.arena.idle |= span(k.index, k.order)
+	}
 	p.serve()
 }

@@ -47,9 +47,8 @@ type Pool struct {
 
 	mu      sync.Mutex
 	arenas  []*Arena
-	free    [classes][]*Buf // LIFO
-	idle    int             // chunks of which no buffer is taken
-	waiters list.List       // of *waiter, in order of arrival
+	partial [classes][]*chunk // that have free buffers; LIFO
+	waiters list.List         // of *waiter, in order of arrival
 	hooks   []*func(*Arena)
 	closed  bool
 	inUse   int64 // buffers

@@ -310,7 +310,7 @@ func TestConcurrent(t *testing.T) {
 		for g := range 16 {
 			wg.Go(func() {
 				rnd := rand.New(rand.NewPCG(uint64(g), 1))
-				for i := range 150 {
+				for i := range 50 {
 					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rnd.IntN(3000))*time.Microsecond)
 					b, err := p.Get(ctx, 1<<(10+rnd.IntN(14)))
 					cancel()
