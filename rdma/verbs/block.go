@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,12 +28,26 @@ type blocker struct {
 	inWait bool // in poll(2): it closes the descriptors at the end if closed is set
 	closed bool
 	fds    [2]unix.PollFd
+
+	// The waiter's.
 	waits  int
+	missed int // turns in vain since one that was not
+	pause  int // waits without
 }
 
 const (
 	blockTime  = 20 // ms
 	yieldEvery = 16 // waits
+
+	// Before it sleeps a waiter gives the processor away turns times and looks again: what it waits for often needs
+	// no more than that, the device in software, or a client on the same machine, being next in turn. Where that is vain
+	// it does not for a while, nor where turns are long because others have much to compute.
+	turns      = 2
+	mostMissed = 32
+	missPause  = 64
+	clockEvery = 64
+	longTurn   = time.Millisecond
+	longPause  = 1024
 )
 
 // newBlocker takes over the channel's descriptor, and closes it when it fails.
@@ -49,6 +64,9 @@ func newBlocker(channel int) (*blocker, error) {
 
 // sleepBlocked is sleep with a blocker.
 func (c *cq) sleepBlocked() (found bool, err error) {
+	if c.block.giveTurns(c) {
+		return true, nil
+	}
 	if _, n, err := c.fetch(true); n > 0 || err != nil {
 		return n > 0, err
 	}
@@ -152,6 +170,35 @@ func (b *blocker) close() {
 func (b *blocker) shut() {
 	_ = unix.Close(b.event)
 	_ = unix.Close(b.channel)
+}
+
+// giveTurns lets other threads have the processor, and reports whether there are completions then.
+func (b *blocker) giveTurns(c *cq) bool {
+	if b.pause > 0 {
+		b.pause--
+		return false
+	}
+	var start time.Time
+	if b.waits%clockEvery == 0 {
+		start = time.Now()
+	}
+	found := false
+	for i := 0; i < turns && !found; i++ {
+		_, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		_, n, _ := c.fetch(false)
+		found = n > 0
+		b.missed++
+	}
+	if found {
+		b.missed = 0
+	}
+	switch {
+	case !start.IsZero() && time.Since(start) > longTurn:
+		b.pause = longPause
+	case b.missed >= mostMissed:
+		b.missed, b.pause = 0, missPause
+	}
+	return found
 }
 
 // yield lets the runtime's scheduler run now and then. A goroutine that it never sees, in one call after the other, is for its
