@@ -127,3 +127,25 @@ func TestShutdownLeavesVanishedClients(t *testing.T) {
 		}
 	})
 }
+
+// TestInlineCallsHoldUpNothing: calls that the completion goroutine runs, and that wait, do not hold up those behind them.
+func TestInlineCallsHoldUpNothing(t *testing.T) {
+	e := newEnv(t, options{caps: mem.IWARPCaps(), server: Config{Run: rdma.InlineAlways}})
+	c := e.dial(ClientConfig{})
+	do(t, c, &Request{Head: head(doHead, 5)})
+	var ends []<-chan error
+	for range 4 {
+		ends = append(ends, e.begin(c, 8<<10, doWait))
+	}
+	for range 20 { // the gate is closed
+		if err := <-e.begin(c, 8<<10, doMake, 8<<10, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(e.gate)
+	for _, end := range ends {
+		if err := <-end; err != nil {
+			t.Error(err)
+		}
+	}
+}

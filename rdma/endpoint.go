@@ -28,6 +28,7 @@ type EndpointConfig struct {
 	ReadDepth int     // READs outstanding at most; 0: DefaultReadDepth. They have slots of their own
 	RecvDepth int     // receives kept posted
 	RecvSize  int     // bytes of each receive
+	Inline    Inline  // where tasks are run that Take is asked to take
 	Handler   EndpointHandler
 }
 
@@ -70,6 +71,9 @@ type Endpoint struct {
 
 	count counters
 
+	ctx, wait context.Context // of Run; and of the completion queue's waits
+	events    chan error      // the last of the ID's
+
 	mu       sync.Mutex
 	started  bool
 	failing  bool   // nothing is posted any more
@@ -91,6 +95,7 @@ type Endpoint struct {
 	sink    *sink // nil: READs go straight to their buffers
 
 	stall    stall
+	tasks    tasks
 	readQ    readQueue
 	reads    []*readOp
 	spareRd  *readOp
@@ -221,8 +226,8 @@ func (e *Endpoint) Done() <-chan struct{} { return e.done }
 // Start is Run in a goroutine of its own, without end. Requests may be posted
 // when it returns.
 func (e *Endpoint) Start() {
-	if ctx, cancel, ok := e.begin(context.Background()); ok {
-		go e.run(context.Background(), ctx, cancel)
+	if e.begin(context.Background()) {
+		go e.lead()
 	}
 }
 
@@ -231,47 +236,54 @@ func (e *Endpoint) Start() {
 // Connect has returned: receives may complete before the connection is
 // established. When ctx ends Run disconnects, with the context's cause.
 func (e *Endpoint) Run(ctx context.Context) {
-	if wait, cancel, ok := e.begin(ctx); ok {
-		e.run(ctx, wait, cancel)
+	if e.begin(ctx) {
+		e.lead()
 	}
 	<-e.done
 }
 
 // begin opens the endpoint for requests; ok is false when it has been called before.
-func (e *Endpoint) begin(ctx context.Context) (wait context.Context, cancel context.CancelFunc, ok bool) {
+func (e *Endpoint) begin(ctx context.Context) (ok bool) {
 	_, ord := e.id.Negotiated()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.started {
-		return nil, nil, false
+		return false
 	}
-	wait, cancel = context.WithCancel(ctx)
-	e.started, e.wake = true, cancel
+	e.ctx = ctx
+	e.wait, e.wake = context.WithCancel(ctx)
+	e.started = true
 	e.credits = min(ord, e.cfg.ReadDepth)
-	return wait, cancel, true
+	e.tasks.here = e.cfg.Inline.here()
+	e.events = make(chan error, 1)
+	go e.watch(e.events)
+	return true
 }
 
-// run is the completion goroutine.
-func (e *Endpoint) run(ctx, wait context.Context, cancel context.CancelFunc) {
-	defer cancel()
-	events := make(chan error, 1)
-	go e.watch(events)
-	for !e.isFailing() {
+// lead makes a goroutine the completion goroutine, until the end, or until another takes over while it runs a task.
+func (e *Endpoint) lead() {
+	for e.runTasks() {
+		if e.isFailing() {
+			e.drain(e.events)
+			return
+		}
 		n := e.cq.Poll(e.wcs)
+		if n > 0 {
+			e.hand()
+		}
 		for i := range e.wcs[:n] {
 			e.complete(&e.wcs[i])
 		}
 		if n == 0 {
-			switch err := e.cq.Wait(wait); {
+			switch err := e.cq.Wait(e.wait); {
 			case err == nil:
-			case ctx.Err() != nil:
-				e.fail(context.Cause(ctx), true)
-			case wait.Err() == nil:
+			case e.ctx.Err() != nil:
+				e.fail(context.Cause(e.ctx), true)
+			case e.wait.Err() == nil:
 				e.fail(err, true)
 			}
 		}
 	}
-	e.drain(events)
 }
 
 func (e *Endpoint) isFailing() bool {

@@ -93,6 +93,7 @@ func (e *Endpoint) drain(events <-chan error) {
 	wait, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
 	e.mu.Lock()
+	defer e.wake()
 	e.wake = cancel
 	e.mu.Unlock()
 	e.unwatch()

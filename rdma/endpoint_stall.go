@@ -58,4 +58,7 @@ func (e *Endpoint) unwatch() {
 	if t := e.stall.timer; t != nil {
 		t.Stop()
 	}
+	if t := e.tasks.timer; t != nil {
+		t.Stop()
+	}
 }
