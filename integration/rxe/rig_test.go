@@ -2,6 +2,7 @@ package rxe
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,7 +75,7 @@ func newRig(t *testing.T, d time.Duration, place workload.Place, device string) 
 	r.ServeInside(ctx, t, workload.Inside{
 		Place: place, Device: device, Program: filepath.Join(bin, "fileserver"),
 		Config: "iwarp: {enabled: false}\nrdma: {devices: [" + device + "0]}\nsmb: {enabled: true}\n" + memory,
-		Env:    []string{"LESS=yes", "LOGIN=" + smb.User, "PASSWD=" + smb.Password, "WORK=" + work},
+		Env:    []string{"LOGIN=" + smb.User, "PASSWD=" + smb.Password, "WORK=" + work},
 	})
 	return ctx, r
 }
@@ -99,17 +100,44 @@ func (r *rig) check(ctx context.Context, t *testing.T, g *guest.Guest) {
 	t.Logf("%v; %s", res.Took.Round(time.Millisecond), strings.ReplaceAll(strings.TrimSpace(res.Output), "\n", "; "))
 }
 
+// moves is what went by RDMA: bytes to the server and from it, and replies that invalidated the client's keys.
+type moves struct{ in, out, keys float64 }
+
 // moved makes sure that the server counted bytes by RDMA in both directions, and keys that its replies invalidated.
 func (r *rig) moved(t *testing.T, service, transport string) {
 	t.Helper()
+	r.movedAtLeast(t, service, transport, moves{1, 1, 1})
+}
+
+// movedAtLeast compares what the server counted with what a workload has to move, and makes sure that no data went by TCP.
+func (r *rig) movedAtLeast(t *testing.T, service, transport string, want moves) {
+	t.Helper()
 	m := r.Inside.Metrics(t)
-	counters := []string{`bytes_total{direction="in",path="rdma"}`, `bytes_total{direction="out",path="rdma"}`, `rpcrdma_invalidates_total{transport="` + transport + `"}`}
+	bytes, tcp := "bytes_total", `bytes_total{direction=%q,path="tcp"}`
+	keys := `rpcrdma_invalidates_total{transport="` + transport + `"}`
 	if service == "smb" {
-		counters = []string{`smbdirect_bytes_total{direction="in",path="rdma"}`, `smbdirect_bytes_total{direction="out",path="rdma"}`, `smbdirect_invalidates_total`}
+		bytes, tcp, keys = "smbdirect_bytes_total", `smb_tcp_bytes_total{direction=%q}`, "smbdirect_invalidates_total"
 	}
-	for _, c := range counters {
-		if m[c] < 1 {
-			t.Errorf("%s is %v", c, m[c])
+	count := func(name string) float64 {
+		n, ok := m[name]
+		if !ok {
+			t.Errorf("there is no %s among the metrics", name)
+		}
+		return n
+	}
+	path := func(path string) (in, out float64) {
+		return count(bytes + `{direction="in",path="` + path + `"}`), count(bytes + `{direction="out",path="` + path + `"}`)
+	}
+	got := moves{keys: count(keys)}
+	got.in, got.out = path("rdma")
+	in, out := path("inline")
+	t.Logf("by RDMA %.0f bytes in, %.0f out, %.0f keys invalidated; inline %.0f bytes in, %.0f out", got.in, got.out, got.keys, in, out)
+	if got.in < want.in || got.out < want.out || got.keys < want.keys {
+		t.Errorf("by RDMA went %+v, want %+v or more", got, want)
+	}
+	for _, direction := range []string{"in", "out"} {
+		if n := count(fmt.Sprintf(tcp, direction)); n > 10_000 { // NFSv3's MOUNT, and connections that end at once
+			t.Errorf("%.0f bytes went %s by TCP", n, direction)
 		}
 	}
 }
