@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -43,13 +42,7 @@ func serve(t *testing.T, yaml string) Target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := s.Stop(ctx); err != nil {
-			t.Errorf("stopping: %v", err)
-		}
-	})
+	servertest.StopAtEnd(t, s.Stop)
 	target := Target{Host: "127.0.0.1", IWARP: soft(t), Timeout: 10 * time.Second, NFSPort: 1, NFSRDMAPort: 1, SMBPort: 1, DirectPorts: []uint16{1}}
 	if cfg.NFS.Enabled {
 		target.NFSPort, target.NFSRDMAPort = out.Addr(t, "nfs", "tcp").Port(), out.Addr(t, "nfs", "iwarp").Port()

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -53,15 +52,11 @@ func startWith(t *testing.T, sys system, cfg *config.Config) (*Server, *output) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := s.Stop(ctx); err != nil {
-			t.Errorf("stopping: %v", err)
-		}
 		if t.Failed() {
 			t.Logf("the server's log:\n%s", out)
 		}
 	})
+	servertest.StopAtEnd(t, s.Stop)
 	return s, out
 }
 

@@ -1,12 +1,14 @@
-// Package servertest is what tests that run a server share: a configuration from text, and a log that says where the server listens.
+// Package servertest is what tests that run a server share: a configuration from text, a log that says where the server listens, and its end.
 package servertest
 
 import (
+	"context"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -36,6 +38,18 @@ func Config(t testing.TB, yaml string, flags ...string) *config.Config {
 		t.Fatal(err)
 	}
 	return cfg
+}
+
+// StopAtEnd stops a server when the test ends, which has to go well.
+func StopAtEnd(t testing.TB, stop func(context.Context) error) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // the test's own is over
+		defer cancel()
+		if err := stop(ctx); err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
 }
 
 // Log is a server's log, in the form of text.
