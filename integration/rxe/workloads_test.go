@@ -11,7 +11,8 @@ import (
 )
 
 // nfsMoves is what each workload has to move over NFS at least. What is smaller than the inline threshold, 4 KiB with its headers, is
-// in messages. A key is invalidated where a call has no other: those of 1 MiB, as all of fio-depth are, have two.
+// in messages. A key is invalidated where a call has no other. Linux registers at once as much as a device has SGEs for one READ, which are 32 pages
+// with rxe, so that a call of more than 128 KiB has several keys: all that move data in fio-depth.
 var nfsMoves = map[string]moves{
 	"files":     {0.5e6, 0.6e6, 15},
 	"owners":    {}, // attributes only
