@@ -43,6 +43,13 @@ func (h *Host) BootForTest(t testing.TB, cfg Config) *Guest {
 func (g *Guest) Check(ctx context.Context, t testing.TB) Result {
 	t.Helper()
 	r, err := g.Wait(ctx)
+	r.Check(t, err)
+	return r
+}
+
+// Check does the same with what [Guest.Wait] has returned.
+func (r Result) Check(t testing.TB, err error) {
+	t.Helper()
 	if err != nil || r.Status != 0 {
 		t.Errorf("script: status %d, %v\n%s\nkernel, on its transports:\n%s", r.Status, err, r.Output, r.Kernel.Transport())
 		if r.Output == "" {
@@ -55,5 +62,4 @@ func (g *Guest) Check(ctx context.Context, t testing.TB) Result {
 	if c := r.Kernel.Complaints(); c != "" {
 		t.Errorf("the guest's kernel complains:\n%s", c)
 	}
-	return r
 }

@@ -44,10 +44,16 @@ type rig struct {
 // newRig has a server run on a device of a kind, for a test that runs beside others.
 func newRig(t *testing.T, d time.Duration, place workload.Place, device string) (context.Context, *rig) {
 	t.Helper()
+	t.Parallel()
+	return newRigIn(t, d, place, device)
+}
+
+// newRigIn does the same in a part of such a test.
+func newRigIn(t *testing.T, d time.Duration, place workload.Place, device string) (context.Context, *rig) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("-short leaves the guest tests out")
 	}
-	t.Parallel()
 	bin, err := programs.Dir()
 	if err != nil {
 		t.Fatalf("%v\nas root type: apt-get install -y gcc libc6-dev $(cat integration/rxe/packages.txt)", err)

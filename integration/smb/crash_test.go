@@ -10,7 +10,9 @@ import (
 
 // TestCrash kills the server with SIGKILL while a client writes, and starts it again (workload.Rig.Crash).
 func TestCrash(t *testing.T) {
-	ctx := workload.Within(t, 6*time.Minute)
-	r := newRig(ctx, t)
-	r.Crash(ctx, t, r.boot(t, "crash", guest.Config{}))
+	workload.Repeat(t, func(t *testing.T) bool {
+		ctx := workload.Within(t, 6*time.Minute)
+		r := newRig(ctx, t)
+		return r.Crash(ctx, t, r.boot(t, "crash", guest.Config{}))
+	})
 }

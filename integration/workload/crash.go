@@ -4,17 +4,36 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
 	"fileserver/integration/guest"
 )
 
+// netfsBug is the end of a client of Linux 7.2 for a fault of its own, which no mount option avoids: cifs takes a SEND over SMB Direct for
+// failed when the connection ends before all SENDs are acknowledged, although the answer may have come already. The request is then ended
+// twice, the second time when its memory is free or another's.
+var netfsBug = regexp.MustCompile(`^BUG: failure at fs/netfs/write_collect\.c:\d+/netfs_write_subrequest_terminated\(\)!; Kernel panic - not syncing: BUG!$`)
+
+// Repeat runs f, at most three times, until it does not return true, which says that the client's kernel came to its end for netfsBug
+// ([Rig.Hurt]). Each time is a subtest with a rig of its own.
+func Repeat(t *testing.T, f func(t *testing.T) (died bool)) {
+	for n := 1; n <= 3; n++ {
+		died := false
+		t.Run(fmt.Sprint(n), func(t *testing.T) { died = f(t) })
+		if !died {
+			return
+		}
+		t.Logf("ATTENTION: the client's kernel has died of a fault of its own, time %d of at most 3", n)
+	}
+	t.Error("the client's kernel dies every time")
+}
+
 // Crash kills the server with SIGKILL, twice, while a guest runs the workload "crash", and starts it again ([Rig.Hurt]).
-func (r *Rig) Crash(ctx context.Context, t testing.TB, g *guest.Guest) {
+func (r *Rig) Crash(ctx context.Context, t testing.TB, g *guest.Guest) (died bool) {
 	t.Helper()
-	harm := Harm{Cause: r.kill, Cure: r.start}
-	r.Hurt(ctx, t, g, harm)
+	return r.Hurt(ctx, t, g, Harm{Cause: r.kill, Cure: r.start})
 }
 
 // Harm is what keeps a client from its server for a while.
@@ -25,20 +44,27 @@ type Harm struct {
 
 // Hurt does a server harm, twice, while a guest runs the workload "crash". What the client was told is stable has to be in the share
 // meanwhile; the client has to go on by itself, with no error and with its locks; and at the end every byte has to be where the client
-// believes it.
-func (r *Rig) Hurt(ctx context.Context, t testing.TB, g *guest.Guest, h Harm) {
+// believes it. It returns true, and has found nothing, when the client died of netfsBug.
+func (r *Rig) Hurt(ctx context.Context, t testing.TB, g *guest.Guest, h Harm) (died bool) {
 	t.Helper()
-	if err := r.hurts(ctx, t, g, h); err != nil {
-		t.Error(err)
-	}
-	res := g.Check(ctx, t)
+	hurt := r.hurts(ctx, t, g, h)
+	res, err := g.Wait(ctx)
 	t.Logf("%v\n%s", res.Took, res.Output)
+	if netfsBug.MatchString(res.Panic) {
+		t.Logf("ATTENTION: %v", err)
+		return true
+	}
+	if hurt != nil {
+		t.Error(hurt)
+	}
+	res.Check(t, err)
 	if r.Inside != nil && r.Inside.Place == Same {
-		return // the server has ended with the client; the script has compared
+		return false // the server has ended with the client; the script has compared
 	}
 	if err := r.promises(ctx, t); err != nil {
 		t.Errorf("at the end: %v", err)
 	}
+	return false
 }
 
 func (r *Rig) kill(ctx context.Context) error {
