@@ -98,7 +98,7 @@ func TestLoss(t *testing.T) {
 		w := workloads[service]
 		r.check(ctx, t, services[service](r, t, w[0], append(w[1:], "LOSSY=yes")...))
 		r.lost(ctx, t)
-		r.moved(t, service, "roce")
+		r.movedAtLeast(t, service, "roce", map[string]moves{"nfs": {4e6, 8e6, 200}, "smb": {18e6, 16e6, 600}}[service])
 		return false
 	})
 }
