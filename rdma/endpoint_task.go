@@ -63,6 +63,9 @@ type tasks struct {
 // of its own. It is for tasks that probably will not block. It may be called from anywhere, but tasks are taken only
 // while an [EndpointHandler] or a [Completion] is called: it is them that should call it.
 func (e *Endpoint) Take(t Task) bool {
+	if !e.tasks.here {
+		return false
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	k := &e.tasks
