@@ -1,6 +1,6 @@
 # Measures servers one after the other, in one guest: $1 is the protocol, $2 the fabric; the rest are visits, ROUND:SERVER. Go gives
 # FILESERVER, the program; DEBIAN, a tree with ksmbd's tools; RUNTIME, the seconds of a measurement; CELLS, NAME:RW:BS:DEPTH each; and for
-# each server of ours its configuration in $GUEST/SERVER.yaml. PROFILE asks for CPU profiles of ours, SYSCALLS for a count of its system calls.
+# each server of ours its configuration in $GUEST/SERVER.yaml and its program in SERVER.program. PROFILE asks for CPU profiles of ours, SYSCALLS for a count of its system calls.
 set -e
 proto=$1 fabric=$2
 shift 2
@@ -62,7 +62,7 @@ ksmbd_stop() {
 ours_start() {
   rm -rf /tmp/state
   echo $PASSWD | "$FILESERVER" user add root --uid 0 --gid 0 --state-dir /tmp/state >/tmp/user 2>&1 || { cat /tmp/user; return 1; }
-  "$FILESERVER" serve --config "$GUEST/$1.yaml" 2>/tmp/log &
+  "$(cat "$GUEST/$1.program")" serve --config "$GUEST/$1.yaml" 2>/tmp/log &
   ours=$!
   case $proto in nfs) settle listens 2049 ;; smb) settle listens 445 ;; esac || { cat /tmp/log; return 1; }
   sleep 0.2 # the other transports
@@ -102,24 +102,39 @@ measure() {
   if [ -n "$SYSCALLS" ] && [ -n "$ours" ]; then count "$rw" "$bs" "$depth" >"/out/$1-$name.syscalls"; fi
 }
 
-# count RW BS DEPTH: the server's system calls in another run, for each one that moves data of the file. Without -c: strace then does not end
-# while it is busy.
+# count RW BS DEPTH: the server's system calls, and the turns of its threads, in another run, for each one that moves data of the file. The
+# kernel's trace tells: strace changes too much.
 count() {
+  local t=/sys/kernel/tracing
+  [ -e $t/trace ] || mount -t tracefs tracefs $t
+  echo 16384 >$t/buffer_size_kb
+  echo 1 >$t/options/event-fork
+  ls /proc/$ours/task >$t/set_event_pid
+  echo 0 >$t/tracing_on
+  echo >$t/trace
+  echo 1 >$t/events/raw_syscalls/sys_enter/enable
+  echo 1 >$t/events/sched/sched_switch/enable
   (
-    sleep 0.5
-    strace -f -p $ours -o /tmp/strace 2>/dev/null &
     sleep 1
-    kill -9 $!
+    echo 1 >$t/tracing_on
+    sleep 0.5
+    echo 0 >$t/tracing_on
   ) &
   load "$1" "$2" "$3" /tmp/load
   wait $!
-  awk '
-    { sub(/^[0-9]+ +/, "") }
-    /^[a-z_0-9]+\(/ { n[substr($0, 1, index($0, "(") - 1)]++ }
+  echo 0 >$t/events/enable
+  awk -v comm="$(cat /proc/$ours/comm)" '
+    BEGIN {
+      split("0 read 1 write 3 close 7 poll 15 rt_sigreturn 16 ioctl 17 pread64 18 pwrite64 20 writev 24 sched_yield 35 nanosleep 39 getpid 45 recvfrom 72 fcntl 98 getrusage 186 gettid 202 futex 228 clock_gettime 230 clock_nanosleep 232 epoll_wait 233 epoll_ctl 234 tgkill 257 openat 271 ppoll 281 epoll_pwait 327 preadv2 328 pwritev2 332 statx", w, " ")
+      for (i = 1; i in w; i += 2) name[w[i]] = w[i + 1]
+    }
+    match($0, /sys_enter: NR [0-9]+/) { k = substr($0, RSTART + 14, RLENGTH - 14); n[k in name ? name[k] : "syscall_" k]++ }
+    /sched_switch:/ && index($0, "next_comm=" comm " ") { turns++ }
     END {
-      data = n["pread64"] + n["pwrite64"] + n["pwritev2"]
-      for (k in n) if (n[k] >= data / 20) printf "%.1f %s\n", n[k] / data, k
-    }' /tmp/strace | sort -rn
+      data = n["pread64"] + n["preadv2"] + n["pwrite64"] + n["pwritev2"]
+      n["turns_of_threads"] = turns
+      for (k in n) if (data && n[k] >= data / 20) printf "%.1f %s\n", n[k] / data, k
+    }' $t/trace | sort -rn
 }
 
 visit() {

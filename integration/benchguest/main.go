@@ -1,7 +1,7 @@
 // Command benchguest measures the server beside the kernel's own servers, knfsd and ksmbd, in one Linux guest with one processor: the same
 // kernel client, the same fio, the same tmpfs. It prints a table of ratios.
 //
-//	go run ./integration/benchguest [-proto nfs,smb] [-fabric tcp,siw,rxe] [-rounds N] [-time D] [-server FILE] [-profile DIR] [-syscalls] [-cells REGEXP] [-nice N] [-quick] [-v]
+//	go run ./integration/benchguest [-proto nfs,smb] [-fabric tcp,siw,rxe] [-rounds N] [-time D] [-server FILE] [-beside FILE] [-profile DIR] [-syscalls] [-cells REGEXP] [-nice N] [-quick] [-v]
 //
 // It needs root (User Mode Linux), the programs in integration/guest/packages.txt, nfs-kernel-server, and for ksmbd debootstrap.
 package main
@@ -38,6 +38,7 @@ type options struct {
 	nice            int
 	verbose         bool
 	server          string // our program; in options, one that is built already
+	beside          string // another
 }
 
 func main() {
@@ -46,16 +47,17 @@ func main() {
 	rounds := flag.Int("rounds", 3, "visits to each server, in turn; the medians are printed")
 	took := flag.Duration("time", 2*time.Second, "length of one measurement, in whole seconds")
 	profile := flag.String("profile", "", "directory for CPU profiles of our server, one for each measurement; the guest's kernel has to have CONFIG_POSIX_TIMERS")
-	syscalls := flag.Bool("syscalls", false, "tell our server's system calls for each READ or WRITE, in further runs; wants strace")
+	syscalls := flag.Bool("syscalls", false, "tell our server's system calls, and turns of its threads, for each READ or WRITE, in further runs; the guest's kernel has to have CONFIG_FTRACE")
 	only := flag.String("cells", "", "measure just those whose names match this regular expression: write1, read16, randread1, …")
 	nice := flag.Int("nice", -10, "priority of the guest, so that a busy machine disturbs it less")
 	server := flag.String("server", "", "our program, built already")
+	beside := flag.String("beside", "", "another build of our program, measured too, in the same turns")
 	quick := flag.Bool("quick", false, "one round of one second, to see that it works")
 	verbose := flag.Bool("v", false, "tell what the guests do, and how they mount")
 	flag.Parse()
 	o := options{
 		protos: strings.Split(*proto, ","), fabrics: strings.Split(*fabric, ","),
-		rounds: *rounds, seconds: max(1, int(took.Seconds())), server: *server, profile: *profile, syscalls: *syscalls, nice: *nice, verbose: *verbose,
+		rounds: *rounds, seconds: max(1, int(took.Seconds())), server: *server, beside: *beside, profile: *profile, syscalls: *syscalls, nice: *nice, verbose: *verbose,
 	}
 	match, err := regexp.Compile("^(" + cmp.Or(*only, ".*") + ")$")
 	if err != nil {
@@ -81,9 +83,6 @@ var needs = map[string]string{
 }
 
 func run(ctx context.Context, o options) error {
-	if o.syscalls {
-		needs["strace"] = "strace"
-	}
 	for program, pkg := range needs {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Errorf("%w: as root type: apt-get install -y %s", err, pkg)
@@ -147,6 +146,11 @@ func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error
 	if err != nil {
 		return nil, err
 	}
+	if b.beside != "" {
+		other := servers[len(servers)-1]
+		other.name, other.what, other.beside = other.name+"-beside", "the other build, "+other.what, true
+		servers = append(servers, other)
+	}
 	host, err := guest.NewHost(guest.UML) // of its own, so that the guest has the address that the configurations name
 	if err != nil {
 		return nil, err
@@ -166,6 +170,10 @@ func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error
 	for _, s := range servers {
 		if s.config != "" {
 			cfg.Files[s.name+".yaml"] = s.config
+			cfg.Files[s.name+".program"] = b.server
+			if s.beside {
+				cfg.Files[s.name+".program"] = b.beside
+			}
 		}
 	}
 	for round := range b.rounds {

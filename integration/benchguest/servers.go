@@ -7,6 +7,7 @@ type server struct {
 	name   string // knfsd, ksmbd, or one that begins with ours
 	what   string // in the table
 	config string // of ours
+	beside bool   // of ours, the other build
 }
 
 // servers returns the kernel's server and then ours, for a protocol on a fabric.
