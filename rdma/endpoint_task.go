@@ -24,7 +24,7 @@ func (i Inline) here() bool {
 
 const (
 	// handOver is how long a task may keep the completion goroutine, at least; at most it is twice that.
-	handOver = 5 * time.Millisecond
+	handOver = 20 * time.Millisecond
 	// probeEvery is how many tasks are run for one that is watched for blocking.
 	probeEvery = 64
 	// Tasks that others get when one has blocked: twice as many each time, as long as every probe blocks.
@@ -32,7 +32,7 @@ const (
 	mostAway  = 1 << 16
 	// yieldEvery is how many tasks are run before other goroutines have a turn: what never shows itself to the runtime's scheduler
 	// is preempted by its monitor, with a signal.
-	yieldEvery = 16
+	yieldEvery = 8
 )
 
 // tasks are what the completion goroutine runs itself when it has handed over the completions at hand. On one processor

@@ -37,7 +37,7 @@ type blocker struct {
 
 const (
 	blockTime  = 20 // ms
-	yieldEvery = 16 // waits
+	yieldEvery = 4  // waits
 
 	// Before it sleeps a waiter gives the processor away turns times and looks again: what it waits for often needs
 	// no more than that, the device in software, or a client on the same machine, being next in turn. Where that is vain
