@@ -155,7 +155,9 @@ func (t *Topology) bind(d *DeviceInfo, p *PortInfo) {
 		}
 	}
 	for _, g := range p.GIDs {
-		add(g.Netdev)
+		if d.Driver != "rxe" || t.rxeTakes(p, g.Netdev) {
+			add(g.Netdev)
+		}
 	}
 	for i := range t.Netdevs {
 		n := &t.Netdevs[i]
@@ -178,6 +180,22 @@ func (t *Topology) bind(d *DeviceInfo, p *PortInfo) {
 	if n := t.first(p); n != nil && p.Transport == TransportRoCE {
 		p.ActiveMTU = roceMTU(n.MTU)
 	}
+}
+
+// rxeTakes tells whether rxe takes the packets of an interface that its GID table names: those of its own and of VLANs on it. The table has the addresses of
+// bridges and bonds above, too, but what comes in through these is dropped, and only this machine itself would reach them.
+func (t *Topology) rxeTakes(p *PortInfo, netdev string) bool {
+	for !slices.Contains(p.Netdevs, netdev) {
+		n := t.Netdev(netdev)
+		if n == nil { // of another namespace
+			return true
+		}
+		if n.Kind != KindVLAN || len(n.Lower) != 1 {
+			return false
+		}
+		netdev = n.Lower[0]
+	}
+	return true
 }
 
 // ownFirst puts the interface that is stacked on no other of the port's in front.

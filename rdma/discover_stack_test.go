@@ -63,6 +63,31 @@ func TestDiscoverVLAN(t *testing.T) {
 	}
 }
 
+// TestDiscoverRxeStacked: rxe has GIDs for all that is above its interface, but takes packets of VLANs only.
+func TestDiscoverRxeStacked(t *testing.T) {
+	s := newSysfs(t)
+	s.netdev("eth0", 2, "0000:00:03.0")
+	s.device("rxe0", "", "", "ports/1/state: 4: ACTIVE", "ports/1/link_layer: Ethernet", "parent: eth0")
+	s.gid("rxe0", 0, "::ffff:192.0.2.1", "RoCE v2", "eth0")
+	s.links["eth0"] = addrs("192.0.2.1/24")
+	for i, up := range []struct{ name, kind, below string }{{"vlan7", "vlan", "eth0"}, {"vlan7.8", "vlan", "vlan7"}, {"br0", "bridge", "eth0"}, {"vlan9", "vlan", "br0"}} {
+		s.netdev(up.name, 20+i, "", "uevent: DEVTYPE="+up.kind)
+		s.stack(up.name, up.below)
+		a := fmt.Sprintf("10.%d.0.1", i)
+		s.links[up.name] = addrs(a + "/24")
+		s.gid("rxe0", i+1, "::ffff:"+a, "RoCE v2", up.name)
+	}
+	top := s.discover()
+	if got := fmt.Sprint(top.Device("rxe0").Ports[0].Netdevs); got != "[eth0 vlan7 vlan7.8]" {
+		t.Errorf("interfaces %s", got)
+	}
+	for addr, want := range map[string]string{"192.0.2.1": "[rxe0/1]", "10.0.0.1": "[rxe0/1]", "10.1.0.1": "[rxe0/1]", "10.2.0.1": "[]", "10.3.0.1": "[]"} {
+		if got := fmt.Sprint(top.PortsOf(netip.MustParseAddr(addr))); got != want {
+			t.Errorf("ports of %s: %s, want %s", addr, got, want)
+		}
+	}
+}
+
 // TestDiscoverBond: the GIDs of a bond are in the tables of both its parts.
 func TestDiscoverBond(t *testing.T) {
 	s := newSysfs(t)
