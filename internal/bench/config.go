@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,7 +133,7 @@ func (c *Config) Complete() error {
 	if c.Timeout <= 0 {
 		bad("--timeout %v is no time; write e.g. 30s", c.Timeout)
 	}
-	if c.Name == "" || strings.ContainsAny(c.Name, "\x00\\:*?\"<>|") || strings.HasSuffix(c.Name, "/") {
+	if strings.ContainsAny(c.Name, "\x00\\:*?\"<>|") || slices.ContainsFunc(strings.Split(c.Name, "/"), func(s string) bool { return s == "" || s == "." || s == ".." }) {
 		bad("--name %q cannot be the name of a file; write e.g. bench, or dir/bench", c.Name)
 	}
 	switch c.Proto {
@@ -163,7 +164,7 @@ func (c *Config) SetServer(s string) error {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil { // without a port
 		c.Host = strings.Trim(s, "[]")
-		if strings.Contains(c.Host, ":") && net.ParseIP(c.Host) == nil {
+		if _, err := netip.ParseAddr(c.Host); strings.Contains(c.Host, ":") && err != nil {
 			return fmt.Errorf("the server %q is not HOST or HOST:PORT; an IPv6 address with a port is written [ADDRESS]:PORT", s)
 		}
 		return nil

@@ -20,7 +20,10 @@ func (r *run) layout(ctx context.Context) error {
 		jobs = append(jobs, j)
 		io, bs := j.workers[0].io, r.cfg.BlockSize
 		fill(io.Data()[:bs], j.id, 0, 0)
-		if err := io.Write(r.ioCtx, 0, bs); err != nil {
+		first, cancel := within(r.ioCtx, r.cfg.Timeout)
+		err := io.Write(first, 0, bs)
+		cancel()
+		if err != nil {
 			return r.explain(ctx, fmt.Errorf("laying out %s: %w", j.name, err))
 		}
 		size := max(bs, min(layBytes, j.s.Limits().Write)/bs*bs)

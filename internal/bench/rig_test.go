@@ -73,7 +73,7 @@ func newRig(t *testing.T, change ...func(*smb.Config)) *rig {
 	}
 	smbs, err := smb.NewServer(cfg)
 	r.check(err)
-	smbs.SetShares([]*smb.Share{{Name: "data", FS: r.fs}})
+	smbs.SetShares([]*smb.Share{{Name: "data", FS: r.fs}, {Name: "ro", FS: r.fs, ReadOnly: true}})
 
 	r.overTCP(rpcs, smbs)
 	inProcess := rdmamem.New(rdmamem.Config{Devices: []rdmamem.DeviceConfig{{Caps: rdmamem.IWARPCaps()}, {Caps: rdmamem.IWARPCaps()}}, StrictKeys: true})

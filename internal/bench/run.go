@@ -92,10 +92,10 @@ func (r *run) setup(ctx context.Context) error {
 		j := &job{r: r, n: n, name: name, id: fileID(name)}
 		r.jobs = append(r.jobs, j)
 		if err := j.dial(ctx); err != nil {
-			return r.explain(ctx, err)
+			return r.explain(ctx, r.dialling(err))
 		}
 		if err := j.open(ctx); err != nil {
-			return r.explain(ctx, err)
+			return r.explain(ctx, r.opening(err))
 		}
 	}
 	return r.layout(ctx)
@@ -219,6 +219,9 @@ func (r *run) fail(w *worker, write bool, off uint64, err error) {
 	var data *DataError
 	switch {
 	case errors.As(err, &data), refused(err):
+		if full(err) {
+			err = fmt.Errorf("%w: the share, or its user's quota, is full; make room there, or write less --size %d or --jobs %d", err, r.cfg.Size, r.cfg.Jobs)
+		}
 		err = fmt.Errorf("job %d, %s of %s at %d: %w", w.j.n, what, w.j.name, off, err)
 	default:
 		err = fmt.Errorf("the connection of job %d to %s:%d over %s is lost, %.1f s after the run began: %w",

@@ -65,6 +65,7 @@ func TestWays(t *testing.T) {
 		"AES-CMAC":          {"tcp", func(c *Config) { c.SMB.Sign = true; _ = c.SMB.Choose("3.1.1", "", "aes-cmac") }, true},
 		"AES-256-CCM":       {"tcp", func(c *Config) { c.SMB.Encrypt = true; _ = c.SMB.Choose("", "aes-256-ccm", "") }, true},
 		"signed by RDMA":    {"iwarp", func(c *Config) { c.SMB.Sign = true }, true},
+		"2.1 by RDMA":       {"iwarp", func(c *Config) { _ = c.SMB.Choose("2.1", "", "") }, true},
 		"encrypted by RDMA": {"mem", func(c *Config) { c.SMB.Encrypt = true }, true},
 		"invalidated":       {"mem", func(c *Config) { c.Invalidate = true }, false},
 		"invalidated iwarp": {"iwarp", func(c *Config) { c.Invalidate = true }, false},
@@ -78,7 +79,7 @@ func TestWays(t *testing.T) {
 			was := c.SMB
 			way.change(&c)
 			if v.proto == "nfs" {
-				if c.SMB.Sign || c.SMB.Encrypt || len(c.SMB.SignAlgs) != len(was.SignAlgs) {
+				if c.SMB.Sign || c.SMB.Encrypt || c.SMB.Dialects != nil || len(c.SMB.SignAlgs) != len(was.SignAlgs) {
 					continue
 				}
 			}
@@ -231,10 +232,11 @@ func TestInterrupt(t *testing.T) {
 				cancel()
 			}
 		}
-		if at == "laying out" { // slowly
+		if at == "laying out" { // which is not over before it is reported; the first write of each job is before that
+			var writes atomic.Int32
 			r.fs.SetHook(func(_ context.Context, op mem.Op, _ vfs.Handle) error {
-				if op == mem.OpWrite {
-					time.Sleep(20 * time.Millisecond)
+				if op == mem.OpWrite && writes.Add(1) > int32(c.Jobs) {
+					<-ctx.Done()
 				}
 				return nil
 			})
@@ -279,6 +281,29 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
+// TestTimeoutLayout gives up before a file is laid out, too.
+func TestTimeoutLayout(t *testing.T) {
+	r := newRig(t)
+	c := r.config("nfs", "tcp")
+	c.Op, c.Timeout = OpRandRead, 300*time.Millisecond
+	release := make(chan struct{})
+	r.fs.SetHook(func(_ context.Context, op mem.Op, _ vfs.Handle) error {
+		if op == mem.OpWrite {
+			<-release
+		}
+		return nil
+	})
+	r.check(c.Complete())
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := Run(ctx, c)
+	close(release)
+	if err == nil || !strings.Contains(err.Error(), "laying out bench.0: the server did not answer within 300ms") {
+		t.Error(err)
+	}
+	r.fs.SetHook(nil)
+}
+
 // TestInvalidateRefused says where keys cannot be invalidated remotely.
 func TestInvalidateRefused(t *testing.T) {
 	caps := rdmamem.DefaultCaps()
@@ -309,10 +334,13 @@ func TestRefused(t *testing.T) {
 		"wrong password, or there is no user \"ann\"; see --user":             func(c *Config) { c.Proto = "smb"; c.SMB.Password = "wrong" },
 		"there is no share \"gone\"; see --share":                             func(c *Config) { c.Proto = "smb"; c.Share = "gone" },
 		"is more than the 1048576 bytes that the server reads at once; write": func(c *Config) { c.Version = "3"; c.BlockSize, c.Size = 2<<20, 64<<20 },
-		"MNT /gone: MNT3ERR_NOENT":                                            func(c *Config) { c.Version = "3"; c.Share = "gone" },
-		"export /gone: gone: LOOKUP: NFS4ERR_NOENT":                           func(c *Config) { c.Share = "/gone" },
-		"connection refused":                                                  func(c *Config) { c.Port = 1 },
-		"dialect 2.1":                                                         func(c *Config) { c.Proto = "smb"; c.SMB.Encrypt = true; _ = c.SMB.Choose("2.1", "", "") },
+		"--user ann may not write there, or the share is read-only":           func(c *Config) { c.Proto = "smb"; c.Share = "ro" },
+		"NOT_FOUND: the directory of --name a/b is not there":                 func(c *Config) { c.Proto = "smb"; c.Name = "a/b" },
+		"NFS3ERR_NOENT: the directory of --name a/b is not there":             func(c *Config) { c.Version = "3"; c.Name = "a/b" },
+		"MNT /gone: MNT3ERR_NOENT; see --share gone":                          func(c *Config) { c.Version = "3"; c.Share = "gone" },
+		"export /gone: gone: LOOKUP: NFS4ERR_NOENT; see --share /gone":        func(c *Config) { c.Share = "/gone" },
+		"connection refused; fileserver doctor --connect 127.0.0.1":           func(c *Config) { c.Port = 1 },
+		"dialect 2.1": func(c *Config) { c.Proto = "smb"; c.SMB.Encrypt = true; _ = c.SMB.Choose("2.1", "", "") },
 	} {
 		c := r.config("nfs", "tcp")
 		change(&c)

@@ -12,6 +12,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fileserver/nfs/client"
+	v3 "fileserver/nfs/v3"
+	"fileserver/nfs/v4/proto"
+	smbclient "fileserver/smb/client"
+	"fileserver/smb/wire"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -216,6 +222,8 @@ func TestBadArguments(t *testing.T) {
 		"--timeout 0s is no time; write e.g. 30s":                                                       func(c *Config) { c.Timeout = 0 },
 		`--name "" cannot be`:                                                                           func(c *Config) { c.Name = "" },
 		`--name "a\\b" cannot be`:                                                                       func(c *Config) { c.Name = `a\b` },
+		`--name "../x" cannot be`:                                                                       func(c *Config) { c.Name = "../x" },
+		`--name "/x" cannot be`:                                                                         func(c *Config) { c.Name = "/x" },
 		"--share is empty; write the path of the export, such as /data":                                 func(c *Config) { c.Proto, c.Share = "nfs", "" },
 		`--share "/data" is not the name of a share; write e.g. data`:                                   func(c *Config) { c.Share = "/data" },
 		"--user is empty; write":                                                                        func(c *Config) { c.SMB.User = "" },
@@ -238,7 +246,8 @@ func TestServer(t *testing.T) {
 	for s, want := range map[string]struct {
 		host string
 		port int
-	}{"a": {"a", 0}, "a:1": {"a", 1}, "::1": {"::1", 0}, "[::1]": {"::1", 0}, "[::1]:2049": {"::1", 2049}, "192.0.2.1:445": {"192.0.2.1", 445}} {
+	}{"a": {"a", 0}, "a:1": {"a", 1}, "::1": {"::1", 0}, "[::1]": {"::1", 0}, "[::1]:2049": {"::1", 2049}, "192.0.2.1:445": {"192.0.2.1", 445},
+		"fe80::1%eth0": {"fe80::1%eth0", 0}, "[fe80::1%eth0]:2049": {"fe80::1%eth0", 2049}} {
 		var c Config
 		if err := c.SetServer(s); err != nil || c.Host != want.host || c.Port != want.port {
 			t.Errorf("%s: %q %d %v", s, c.Host, c.Port, err)
@@ -257,5 +266,29 @@ func TestServer(t *testing.T) {
 		if p := port(v.proto, v.transport); p != v.port {
 			t.Errorf("%+v: %d", v, p)
 		}
+	}
+}
+
+// TestAdvice says which flags matter.
+func TestAdvice(t *testing.T) {
+	r := &run{cfg: &Config{Target: Target{Host: "h", Proto: "nfs", Share: "/data", UID: 7}, Name: "x", Jobs: 3, Size: 4096}, base: time.Now()}
+	w := &worker{j: &job{r: r, name: "x.0"}}
+	for want, err := range map[string]error{
+		"NFS4ERR_NOSPC: the share, or its user's quota, is full; make room there, or write less --size 4096 or --jobs 3": &client.OpError{Op: proto.OpWrite, Status: proto.ErrNoSpc},
+		"NFS3ERR_DQUOT: the share": v3.ErrDQuot,
+		"STATUS_DISK_FULL: the":    &smbclient.StatusError{Command: wire.CmdWrite, Status: wire.StatusDiskFull},
+	} {
+		r.err = nil
+		if r.fail(w, true, 0, err); !strings.Contains(r.failure().Error(), want) {
+			t.Errorf("%v, want %s", r.failure(), want)
+		}
+	}
+	for _, err := range []error{&client.OpError{Op: proto.OpOpen, Status: proto.ErrROFS}, v3.ErrAcces} {
+		if got := r.opening(err).Error(); !strings.Contains(got, "--uid 7 may not write there") || !strings.Contains(got, "--share /data") {
+			t.Error(got)
+		}
+	}
+	if err := errors.New("x"); r.opening(err) != err || r.dialling(err) != err {
+		t.Error("there is advice for what is not known")
 	}
 }
