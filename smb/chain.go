@@ -27,6 +27,7 @@ type chain struct {
 	fileStatus wire.Status // why there is no fileID
 
 	replies []reply // finished and not sent yet
+	size    int     // bytes of their message
 	opened  []*Open // that the client will know of with them, and are to be announced then
 	out     transport.Outgoing
 }
@@ -116,6 +117,11 @@ func (ch *chain) finish(r *request, st wire.Status) error {
 	if (ch.out.HasInvalidate || len(ch.out.Place) > 0) && (r.hasToken || r.place.Buf != nil) {
 		ch.flush() // a message carries one token
 	}
+	n := (len(r.out) + r.tail + 7) &^ 7
+	if crypt.TransformLen+ch.size+n > c.maxMessage() {
+		ch.flush() // what the client has asked for at once may be more than it, or the transport, takes in one message
+	}
+	ch.size += n
 	if r.hasToken {
 		ch.out.HasInvalidate, ch.out.Invalidate = true, r.token
 	}
@@ -183,7 +189,7 @@ func (ch *chain) flush() {
 		}
 	}
 	clear(ch.replies)
-	ch.replies = ch.replies[:0]
+	ch.replies, ch.size = ch.replies[:0], 0
 	if len(ch.out.Pieces) > 0 {
 		ch.conn.send(&ch.out)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"fileserver/internal/slab"
 	"fileserver/smb/crypt"
 	"fileserver/smb/spnego"
 	"fileserver/smb/wire"
@@ -120,6 +121,15 @@ func (c *Conn) settle(n *negotiated) {
 	if limit > 0 {
 		n.maxRead, n.maxWrite = min(n.maxRead, uint32(limit)), min(n.maxWrite, uint32(limit))
 	}
+}
+
+// maxMessage is the longest message, bytes, that the client takes, and that can be encrypted.
+func (c *Conn) maxMessage() int {
+	const most = slab.MaxSize - headroom - tailroom
+	if m := c.info.MaxMessage; m > 0 {
+		return min(m, most)
+	}
+	return most
 }
 
 // maxInline is the most data, bytes, that a response can carry beside what RDMA moves: whole pages.

@@ -17,6 +17,7 @@ import (
 var tortureSuites = []string{
 	"connect", "read", "rw", "compound", "compound_find", "credits", "dir", "mkdir", "maxfid", "tcon", "session-id", "getinfo", "streams", "fileid",
 	"session", "session-require-signing", "multichannel", "notify", "rename", "compound_async", "lock",
+	"timestamps",
 }
 
 // tortureConfig is what suites want of the server's configuration beside what all have.

@@ -2,6 +2,7 @@ package smbtest
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"sync"
 	"testing"
@@ -173,6 +174,9 @@ func (c *pipeConn) Send(o *transport.Outgoing) error {
 	defer o.Release()
 	if p.ended {
 		return ErrEnded
+	}
+	if m := c.info.MaxMessage; m > 0 && o.Len() > m {
+		return fmt.Errorf("smbtest: a message of %d bytes, the client takes %d", o.Len(), m)
 	}
 	if !c.rdma && (len(o.Place) > 0 || o.HasInvalidate) {
 		panic("smbtest: RDMA on a connection without")
