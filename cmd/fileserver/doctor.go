@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -72,7 +74,7 @@ type report interface{ WriteText(io.Writer) error }
 func (o *doctorOptions) run(c *cobra.Command) error {
 	var r report
 	var status doctor.Severity
-	if o.connect == "" {
+	if !c.Flags().Changed("connect") {
 		for _, name := range []string{"proto", "user", "domain", "timeout"} {
 			if c.Flags().Changed(name) {
 				return &usageError{c, fmt.Errorf("--%s goes with --connect", name)}
@@ -110,8 +112,12 @@ func (o *doctorOptions) try(c *cobra.Command) (*doctor.Connection, error) {
 	if cfg == nil {
 		return nil, err
 	}
+	host, err := hostOnly(o.connect)
+	if err != nil {
+		return nil, &usageError{c, err}
+	}
 	t := doctor.Target{
-		Host: o.connect, User: o.user, Domain: o.domain, Timeout: o.timeout, NFSPort: cfg.NFS.Port, NFSRDMAPort: cfg.NFS.RDMAPort, SMBPort: cfg.SMB.Port[0],
+		Host: host, User: o.user, Domain: o.domain, Timeout: o.timeout, NFSPort: cfg.NFS.Port, NFSRDMAPort: cfg.NFS.RDMAPort, SMBPort: cfg.SMB.Port[0],
 	}
 	if ports := cfg.SMBDirectPorts(true); ports[0] != 0 && !slices.Contains(cfg.SMB.RDMAPort, config.PortAuto) {
 		t.DirectPorts = ports
@@ -146,7 +152,29 @@ func (o *doctorOptions) try(c *cobra.Command) (*doctor.Connection, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	r, err := doctor.Connect(ctx, t)
-	return r, errors.Join(err, p.Close())
+	if err = errors.Join(err, p.Close()); err != nil {
+		fmt.Fprintln(c.ErrOrStderr(), "fileserver:", err)
+		return nil, exitStatus(doctor.Error.ExitStatus())
+	}
+	return r, nil
+}
+
+// hostOnly is what --connect takes: a name or an address, which may be in brackets.
+func hostOnly(s string) (string, error) {
+	host := s
+	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+		host = s[1 : len(s)-1]
+	}
+	a, err := netip.ParseAddr(host)
+	switch {
+	case host == "":
+		return "", errors.New("--connect is empty; write the server's name or address")
+	case err != nil && strings.ContainsAny(host, ":/"):
+		return "", fmt.Errorf("--connect %q is not a name or an address; the ports are those of the configuration: FILESERVER_NFS_PORT, FILESERVER_NFS_RDMA_PORT, FILESERVER_SMB_PORT and FILESERVER_SMB_RDMA_PORT change them", s)
+	case err == nil && a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "":
+		return "", fmt.Errorf("--connect %s is a link-local address, which each interface has its own of; write %s%%INTERFACE", s, host)
+	}
+	return host, nil
 }
 
 // verbsUsable tells whether RDMA devices can be used.

@@ -159,6 +159,8 @@ func (r *Connection) judge(protos int) {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
 		switch {
+		case a.OK && a.inline():
+			a.Severity = Warning
 		case a.OK:
 			a.Severity = OK
 		case a.Code == "no-provider", a.Code == "no-device":
@@ -177,6 +179,21 @@ func (r *Connection) judge(protos int) {
 			r.Status = a.Severity
 		}
 	}
+}
+
+// inline tells whether RDMA is had for the connection, but not for the data of files, and explains that.
+func (a *Attempt) inline() bool {
+	if a.Transport == "tcp" || a.SMB == nil || !a.SMB.SigningRequired && !a.SMB.Encrypted {
+		return false
+	}
+	a.Why = "the connection is SMB Direct all the same; its READs and WRITEs travel inside of messages, which costs speed"
+	if a.SMB.SigningRequired {
+		a.Do = append(a.Do, Step{OnServer, "smb: {signing: enabled}", "in the configuration of our server; Set-SmbServerConfiguration -RequireSecuritySignature $false on Windows"})
+	}
+	if a.SMB.Encrypted {
+		a.Do = append(a.Do, Step{OnServer, "smb: {encryption: off}", "in the configuration of our server; Set-SmbServerConfiguration -EncryptData $false on Windows"})
+	}
+	return true
 }
 
 // attempt begins an attempt; the function it returns ends it.

@@ -113,8 +113,11 @@ func TestConnectSecured(t *testing.T) {
 	target := serve(t, "nfs: {port: 0, rdma_port: 0, versions: [3]}\nsmb: {port: 0, rdma_port: 0, signing: required, encryption: required, min_dialect: 3.1.1}\n")
 	target.User, target.Password = "ann", "secret"
 	r := connect(t, target)
-	if got := r.summary(); strings.Count(got, "connected:ok") != 4 {
+	if got := r.summary(); strings.Count(got, "connected:ok") != 3 || !strings.Contains(got, "smb/iwarp=connected:warning") || r.Status.ExitStatus() != 1 {
 		t.Fatalf("%s\n%+v", got, r.Attempts)
+	}
+	if a := r.Attempts[4]; len(a.Do) != 2 || !strings.Contains(a.Why, "inside of messages") {
+		t.Errorf("%+v", a)
 	}
 	if a := r.Attempts[0]; a.NFS.Low != 3 || a.NFS.High != 3 || !strings.Contains(a.What, "versions 3 to 3 only") {
 		t.Errorf("%+v", a)

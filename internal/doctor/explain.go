@@ -55,7 +55,9 @@ func explain(a *Attempt, addr netip.AddrPort, err error) {
 	case isReject:
 		say("rejected", "the server's consumer refused the connection", rejected.Reason+": it has too many connections, is shutting down, or another service has the port", listening)
 	case errors.As(err, &silent):
-		explainSilent(a, on, silent)
+		if explainSilent(a, on, silent); a.Code != "smb-status" && a.Code != "version" {
+			a.Do = []Step{listening}
+		}
 	case errors.Is(err, errLogon):
 		say("logon", "the server speaks SMB, but does not let this user in", err.Error(), Step{OnServer, "fileserver user list", "and user passwd NAME"})
 	case isRefused(err):
@@ -64,6 +66,8 @@ func explain(a *Attempt, addr netip.AddrPort, err error) {
 		say("unreachable", "there is no way to "+addr.Addr().String(), "no route, no such host, or a firewall that says so", Step{OnClient, "ip route get " + addr.Addr().String(), ""})
 	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM):
 		say("firewall", "a firewall of this machine forbids the connection", err.Error(), Step{OnClient, "nft list ruleset", ""})
+	case a.Transport == "verbs" && errors.Is(err, unix.ENOMEM):
+		say("memlock", "this machine may not lock the memory that its RDMA device needs", err.Error(), Step{OnClient, "ulimit -l unlimited", "as root, in the shell that the doctor is started from; a mount by the kernel is not concerned"})
 	case isTimeout(err) && a.Transport == "verbs":
 		say("timeout", "no answer from "+on+" through an RDMA device", "no RDMA service there, a firewall that drops UDP port 4791, or networks of RoCE that do not pass each other's packets", listening)
 	case isTimeout(err) && strings.Contains(err.Error(), "no MPA reply"):

@@ -38,6 +38,7 @@ func TestExplain(t *testing.T) {
 		{"verbs", &rdma.RejectedError{Reason: "the peer's consumer refused"}, "rejected"},
 		{"verbs", &rdma.RejectedError{Reason: "nobody listens on 192.0.2.1:445"}, "refused"},
 		{"verbs", fmt.Errorf("rdma_connect: %w", context.DeadlineExceeded), "timeout"},
+		{"verbs", fmt.Errorf("rdma: cannot register arena 0: %w", unix.ENOMEM), "memlock"},
 		{"iwarp", errTimeout, "silent"},
 		{"iwarp", errors.New("smbdirect: no common version: the server speaks 0x0200 to 0x0200"), "version"},
 		{"iwarp", errors.New("smbdirect: the server asks for, or grants, no credits"), "smb-direct"},
