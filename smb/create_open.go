@@ -125,7 +125,7 @@ func (c *create) mayDelete(ctx context.Context, o *Open, i *info) wire.Status {
 	if c.q.Options&wire.FileDeleteOnClose == 0 {
 		return wire.StatusSuccess
 	}
-	if st := o.mayBeDeleted(ctx, i); st != wire.StatusDirectoryNotEmpty {
+	if st := o.mayBeDeleted(ctx, i, false); st != wire.StatusDirectoryNotEmpty {
 		return st
 	}
 	return wire.StatusSuccess

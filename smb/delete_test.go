@@ -120,7 +120,14 @@ func TestSetDeletePending(t *testing.T) {
 	set := func(o *Open, on, posix bool, st wire.Status) {
 		t.Helper()
 		r.session = o.session
-		if got := o.setDeletePending(ctx, r, on, posix); got != st {
+		flags := uint32(0)
+		if on {
+			flags |= wire.DispositionDelete
+		}
+		if posix {
+			flags |= wire.DispositionPosixSemantics
+		}
+		if got := o.setDeletePending(ctx, r, flags); got != st {
 			t.Errorf("%v, want %v", got, st)
 		}
 	}
@@ -211,7 +218,7 @@ func TestMoved(t *testing.T) {
 	}
 	rename(file, `back`)
 	r := &request{session: file.session}
-	if st := same.setDeletePending(ctx, r, true, false); st != wire.StatusSuccess {
+	if st := same.setDeletePending(ctx, r, wire.DispositionDelete); st != wire.StatusSuccess {
 		t.Error(st)
 	}
 	for _, o := range []*Open{file, same, sub, victim} {
@@ -246,4 +253,22 @@ func TestRenameIntoDying(t *testing.T) {
 		t.Error("not renamed")
 	}
 	c.W.Close()
+}
+
+// A read-only file is deleted only by those who say that they know (MS-FSCC 2.4.12).
+func TestDeleteReadOnly(t *testing.T) {
+	e := newFileEnv(t, nil)
+	c := e.files(wire.Dialect311)
+	f := c.must(want("f", wire.FileCreate)).FileID
+	c.set(f, wire.FileBasicInformation, (&wire.BasicInfo{FileAttributes: wire.FileAttributeReadonly}).Append(nil), 0)
+	dispose := func(flags uint32, st wire.Status) {
+		t.Helper()
+		c.set(f, wire.FileDispositionInformationEx, wire.AppendInfo32(nil, flags), st)
+	}
+	dispose(wire.DispositionDelete, wire.StatusCannotDelete)
+	dispose(wire.DispositionDelete|wire.DispositionIgnoreReadonlyAttribute, 0)
+	c.closeFile(f)
+	if e.exists("f") {
+		t.Error("it is still there")
+	}
 }

@@ -9,14 +9,14 @@ import (
 	"fileserver/vfs/lock"
 )
 
-// mayBeDeleted checks that the open's file can be deleted: not if it is read-only, the share's root, or a directory that
+// mayBeDeleted checks that the open's file can be deleted: not if it is read-only and that is not to be ignored, the share's root, or a directory that
 // is not empty (MS-FSA 2.1.5.15.3).
-func (o *Open) mayBeDeleted(ctx context.Context, i *info) wire.Status {
+func (o *Open) mayBeDeleted(ctx context.Context, i *info, readonly bool) wire.Status {
 	dir, _, _ := o.session.srv.links.where(o.link)
 	switch {
 	case dir == nil && !o.named():
 		return wire.StatusCannotDelete
-	case i.dos&wire.FileAttributeReadonly != 0:
+	case i.dos&wire.FileAttributeReadonly != 0 && !readonly:
 		return wire.StatusCannotDelete
 	case !o.dir:
 		return wire.StatusSuccess
@@ -33,16 +33,17 @@ func (o *Open) mayBeDeleted(ctx context.Context, i *info) wire.Status {
 	return wire.StatusSuccess
 }
 
-// setDeletePending has the open's file deleted when the last open of its name is closed, or not any more; with posix it loses the
-// name at once (FileDispositionInformation, FileDispositionInformationEx: MS-FSCC 2.4.11). DELETE access is the caller's to check.
-func (o *Open) setDeletePending(ctx context.Context, r *request, on, posix bool) wire.Status {
+// setDeletePending has the open's file deleted when the last open of its name is closed, or not any more, by flags (wire.Disposition…);
+// with POSIX semantics it loses the name at once (FileDispositionInformation, FileDispositionInformationEx: MS-FSCC 2.4.11). DELETE access is the caller's to check.
+func (o *Open) setDeletePending(ctx context.Context, r *request, flags uint32) wire.Status {
+	on, posix := flags&wire.DispositionDelete != 0, flags&wire.DispositionPosixSemantics != 0
 	links := &o.session.srv.links
 	if on {
 		i, err := o.info(ctx)
 		if err != nil {
 			return statusOf(err)
 		}
-		if st := o.mayBeDeleted(ctx, &i); st != wire.StatusSuccess {
+		if st := o.mayBeDeleted(ctx, &i, flags&wire.DispositionIgnoreReadonlyAttribute != 0); st != wire.StatusSuccess {
 			return st
 		}
 		if posix && !o.named() {

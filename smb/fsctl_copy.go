@@ -107,6 +107,14 @@ func (r *request) copychunk(ctx context.Context, src *Open, k wire.Copychunk) (u
 	if k.SourceOffset+n > a.Size {
 		return 0, wire.StatusInvalidViewSize
 	}
+	if dst.granted&wire.FileWriteData == 0 { // it may append, as with WRITE
+		mu := &r.conn.srv.appends
+		mu.Lock()
+		defer mu.Unlock()
+		if _, st := dst.writeOffset(ctx, k.TargetOffset, int(n)); st != wire.StatusSuccess {
+			return 0, st
+		}
+	}
 	from, to := int64(k.SourceOffset), int64(k.TargetOffset)
 	overlap := src.key == dst.key && from < to+int64(n) && to < from+int64(n)
 	if cp, ok := dst.file.(vfs.Copier); ok && !overlap && src.stream == nil && src.tree.share.FS == dst.tree.share.FS {

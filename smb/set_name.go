@@ -16,7 +16,11 @@ func setDisposition(ctx context.Context, r *request, o *Open, q *wire.SetInfoReq
 	if err != nil {
 		return wire.StatusInfoLengthMismatch
 	}
-	return o.setDeletePending(ctx, r, v != 0, false)
+	flags := uint32(0)
+	if v != 0 {
+		flags = wire.DispositionDelete
+	}
+	return o.setDeletePending(ctx, r, flags)
 }
 
 // setDispositionEx is the same with flags (FileDispositionInformationEx: MS-FSCC 2.4.12).
@@ -30,7 +34,7 @@ func setDispositionEx(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 	if v&^known != 0 {
 		return wire.StatusInvalidParameter
 	}
-	return o.setDeletePending(ctx, r, v&wire.DispositionDelete != 0, v&wire.DispositionPosixSemantics != 0)
+	return o.setDeletePending(ctx, r, v)
 }
 
 // target is where a rename or link goes.
