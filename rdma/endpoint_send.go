@@ -182,6 +182,9 @@ func (e *Endpoint) gather() {
 		p := part{op, op.plan.wrs[op.sent : op.sent+n]}
 		for i := range p.wrs {
 			p.wrs[i].ID = wrID(kindPart, 0, op.index, op.gen)
+			if e.caps.SignalFrom > 0 && p.wrs[i].bytes() >= e.caps.SignalFrom {
+				p.wrs[i].Flags |= SendSignaled
+			}
 		}
 		last := &p.wrs[n-1]
 		last.ID = wrID(kindPartEnd, n, op.index, op.gen)
@@ -196,6 +199,14 @@ func (e *Endpoint) gather() {
 		e.free -= n
 		e.batch = append(e.batch, p)
 	}
+}
+
+// bytes is how many the request moves.
+func (wr *SendWR) bytes() (n int) {
+	for i := range wr.SGL {
+		n += int(wr.SGL[i].Length)
+	}
+	return n
 }
 
 // nextPart is how many requests of the chain go into its next post: all where

@@ -85,6 +85,9 @@ type Caps struct {
 	InitiatorSpeaksFirst bool
 	// RNR: a SEND that meets no posted RECV is retried instead of ending the connection.
 	RNR bool
+	// SignalFrom: SENDs and WRITEs of so many bytes or more must ask for a completion, or else their memory may still be read when
+	// later requests have completed (Linux' siw, which lends the pages to TCP); 0: none. [Endpoint] sees to it.
+	SignalFrom int
 	// WriteCompletionIsRemote: see the package comment.
 	WriteCompletionIsRemote bool
 

@@ -8,6 +8,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 	"unsafe"
 
@@ -107,6 +108,9 @@ func (c *devContext) query() error {
 		caps.MaxRequestPrivateData, caps.MaxReplyPrivateData = 251, 251
 		// siw places Read Responses by the local key's rights.
 		caps.ReadSinkNeedsRemoteWrite = !c.siw
+		if c.siw {
+			caps.SignalFrom = os.Getpagesize() // siw_prepare_fpdu in Linux: what is signalled is copied
+		}
 	case c.key.c.transport_type == C.IBV_TRANSPORT_IB:
 		caps.Transport = rdma.TransportInfiniBand
 		if p.link_layer == C.IBV_LINK_LAYER_ETHERNET {
