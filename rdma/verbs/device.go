@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"fileserver/rdma"
 )
@@ -117,6 +118,7 @@ func (d *device) remove() {
 	d.p.mu.Lock()
 	if d.p.devices[d.ctx.key] == d {
 		delete(d.p.devices, d.ctx.key)
+		d.p.going[d.ctx.key] = time.Now()
 	}
 	d.p.mu.Unlock()
 	for _, id := range ids {

@@ -135,8 +135,8 @@ func (t *part) lost(removed bool) {
 		return
 	}
 	if removed {
-		if d := t.l.p.deviceOf(cm); d != nil {
-			d.remove()
+		if d := t.l.p.known(cm); d != nil {
+			d.leaves()
 		}
 		cm.orphan()
 	}

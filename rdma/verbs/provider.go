@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"os"
 	"runtime"
@@ -55,7 +56,8 @@ type Provider struct {
 	ch      channel // made when it is first needed: there must be a device
 	chFile  *os.File
 	devices map[deviceKey]*device
-	targets map[uint64]target // by handle
+	going   map[deviceKey]time.Time // removed then, and may be listed yet
+	targets map[uint64]target       // by handle
 }
 
 // target is what an event of the connection manager is for. handle is called on
@@ -70,7 +72,7 @@ func New(cfg Config) (*Provider, error) {
 	}
 	p := &Provider{
 		cfg: cfg, log: cfg.Log, spin: cfg.Spin, stop: make(chan struct{}),
-		devices: make(map[deviceKey]*device), targets: make(map[uint64]target),
+		devices: make(map[deviceKey]*device), going: make(map[deviceKey]time.Time), targets: make(map[uint64]target),
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -107,6 +109,10 @@ func (p *Provider) Devices() ([]rdma.Device, error) {
 	return out, err
 }
 
+// leaving is how long a device that has been removed is not opened again if it is listed still: the driver would wait for that, too. It
+// ends when the device is not listed any more, unless the next one is taken for it: the library may give that the same place in memory.
+const leaving = 10 * time.Second
+
 // refresh brings the list of devices up to date.
 func (p *Provider) refresh() error {
 	p.refreshing.Lock()
@@ -120,7 +126,7 @@ func (p *Provider) refresh() error {
 	keys, opened, err := present(func(k deviceKey) bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return p.devices[k] != nil
+		return p.devices[k] != nil || time.Since(p.going[k]) < leaving
 	})
 	there := make(map[deviceKey]bool)
 	for _, k := range keys {
@@ -128,9 +134,11 @@ func (p *Provider) refresh() error {
 	}
 	var gone []*device
 	p.mu.Lock()
+	maps.DeleteFunc(p.going, func(k deviceKey, since time.Time) bool { return !there[k] || time.Since(since) >= leaving })
 	for k, d := range p.devices {
 		if !there[k] {
 			gone = append(gone, d)
+			delete(p.devices, k)
 		}
 	}
 	for _, c := range opened {
@@ -142,7 +150,7 @@ func (p *Provider) refresh() error {
 	}
 	p.mu.Unlock()
 	for _, d := range gone {
-		d.remove()
+		d.leaves() // others need not wait for its end
 	}
 	p.keepAll()
 	return err
@@ -171,20 +179,21 @@ func (p *Provider) census() {
 
 // deviceOf finds the device an ID is bound to.
 func (p *Provider) deviceOf(cm cmID) *device {
-	key := cm.device()
-	if key == (deviceKey{}) {
+	if cm.device() == (deviceKey{}) {
 		return nil
 	}
-	for range 2 {
-		p.mu.Lock()
-		d := p.devices[key]
-		p.mu.Unlock()
-		if d != nil {
-			return d
-		}
-		_ = p.refresh()
+	if d := p.known(cm); d != nil {
+		return d
 	}
-	return nil
+	_ = p.refresh()
+	return p.known(cm)
+}
+
+// known is deviceOf where the device need not be looked for.
+func (p *Provider) known(cm cmID) *device {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.devices[cm.device()]
 }
 
 // channel returns the event channel, and starts the event goroutine with the first call.
