@@ -8,7 +8,7 @@ import (
 
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 func TestRecall(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"fileserver/internal/slab"
 	"fileserver/nfs/xdr"
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 // plain is the least a client can be: it sends one message again and again, and

@@ -11,7 +11,7 @@ import (
 
 	"fileserver/nfs/xdr"
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 // TestChunks sends and fetches data in every way, on devices of every kind, with

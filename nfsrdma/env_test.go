@@ -18,7 +18,7 @@ import (
 	"fileserver/nfs/rpc"
 	"fileserver/nfs/xdr"
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 const heavy = 600 << 10 // takes 1 MiB: one fits into MaxHeld below, two do not

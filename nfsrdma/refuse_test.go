@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 // raw sends a message as it is; a reply to it is unmatched.

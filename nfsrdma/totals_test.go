@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 // TestTotalsOutliveConnections counts what two connections did, one of them ended.

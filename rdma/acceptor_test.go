@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 // TestAcceptor refuses what there is no room for, what fails and what comes too late, and ends what there is.

@@ -6,7 +6,7 @@ import (
 
 	"fileserver/internal/slab"
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 func domain(t *testing.T, caps rdma.Caps, own bool) (*mem.Device, *rdma.Domain, *slab.Pool) {

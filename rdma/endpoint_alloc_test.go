@@ -6,7 +6,7 @@ import (
 
 	"fileserver/internal/slab"
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 // exchange is what a transport does for one READ or WRITE of a client's, with

@@ -12,7 +12,7 @@ import (
 
 	"fileserver/internal/slab"
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 // load makes everything an endpoint does happen at once, on both sides, and

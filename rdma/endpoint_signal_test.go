@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 // overheard is an ID whose queue pair notes what is posted: opcode, bytes and whether a completion is asked for.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 // TestEndIfStalled: a READ that nobody answers, or a SEND that nobody takes, ends the connection after the time given.

@@ -11,7 +11,7 @@ import (
 
 	"fileserver/internal/slab"
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -55,7 +55,7 @@ type pairConfig struct {
 	inline               rdma.Inline
 }
 
-// pair makes a connection of two endpoints over rdma/mem.
+// pair makes a connection of two endpoints over rdma/rdmatest/mem.
 func pair(t testing.TB, c pairConfig) (client, server *side, p *mem.Provider) {
 	t.Helper()
 	c.send, c.recv, c.recvSize = cmp(c.send, 16), cmp(c.recv, 8), cmp(c.recvSize, 4096)

@@ -10,7 +10,7 @@ import (
 
 	"fileserver/internal/slab"
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 var adapter = mem.Config{Devices: []mem.DeviceConfig{{Caps: mem.AdapterCaps()}}, StrictReads: true}

@@ -19,8 +19,8 @@ import (
 	"fileserver/internal/slab"
 	"fileserver/rdma"
 	"fileserver/rdma/iwarp"
-	rdmamem "fileserver/rdma/mem"
 	"fileserver/rdma/rdmatest"
+	rdmamem "fileserver/rdma/rdmatest/mem"
 	"fileserver/smb"
 	"fileserver/smb/crypt"
 	"fileserver/smb/smbtest"
@@ -28,7 +28,7 @@ import (
 	"fileserver/smb/wire"
 	"fileserver/smbdirect"
 	"fileserver/vfs/lock"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 // world is a server on three transports: TCP, and SMB Direct on a provider in process and on iWARP.

@@ -13,7 +13,7 @@ import (
 	"fileserver/smb/smbtest"
 	"fileserver/smb/wire"
 	"fileserver/vfs/lock"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

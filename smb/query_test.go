@@ -7,7 +7,7 @@ import (
 	"fileserver/smb/namespace"
 	"fileserver/smb/smbtest"
 	"fileserver/smb/wire"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 // query asks for an information class of a file or file system.

@@ -9,7 +9,7 @@ import (
 	"fileserver/smb/smbtest"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 // streams lists the streams of an open's file: names, and sizes by name.

@@ -15,7 +15,7 @@ import (
 
 	"fileserver/internal/slab"
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 	"fileserver/smb/transport"
 )
 

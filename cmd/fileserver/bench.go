@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fileserver/config"
-	"fileserver/internal/bench"
+	"fileserver/internal/app/bench"
 )
 
 // benchFlags are the flags that are not a field of [bench.Config].

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"os"
 
-	"fileserver/internal/bench"
+	"fileserver/internal/app/bench"
 	"fileserver/rdma/iwarp"
 	"fileserver/rdma/verbs"
 )

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fileserver/config"
-	"fileserver/internal/doctor"
+	"fileserver/internal/app/doctor"
 	"fileserver/rdma"
 	"fileserver/rdma/iwarp"
 	"fileserver/rdma/verbs"

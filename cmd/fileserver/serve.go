@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fileserver/config"
-	"fileserver/internal/server"
+	"fileserver/internal/app/server"
 )
 
 // stopTime is how long running calls may take to finish after the signal to stop.

@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"fileserver/internal/bench"
+	"fileserver/internal/app/bench"
 	"fileserver/nfsrdma"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"fileserver/integration/guest"
 	"fileserver/rdma/iwarp"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 	"fileserver/rdma/wrcost"
 )
 
@@ -169,6 +169,6 @@ func (t *requestTable) add(kind string, costs []wrcost.Cost) {
 
 func (t *requestTable) rows() []row {
 	return slices.Concat(
-		[]row{{what: "Work requests: a SEND of 64 bytes and its RECV, beside rdma/mem"}}, t.beside,
+		[]row{{what: "Work requests: a SEND of 64 bytes and its RECV, beside rdma/rdmatest/mem"}}, t.beside,
 		[]row{{what: "Work requests in chains, beside chains of 1"}}, t.chains, t.mallocs)
 }

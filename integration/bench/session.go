@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"fileserver/internal/bench"
+	"fileserver/internal/app/bench"
 )
 
 // side is one of the things that are compared: a session with the file open.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/netip"
 
-	"fileserver/internal/bench"
+	"fileserver/internal/app/bench"
 	"fileserver/smb/client"
 )
 

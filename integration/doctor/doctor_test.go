@@ -16,7 +16,7 @@ import (
 
 	"fileserver/integration/guest"
 	"fileserver/integration/workload"
-	"fileserver/internal/doctor"
+	"fileserver/internal/app/doctor"
 )
 
 var programs = workload.Programs{Packages: []string{workload.Server}}

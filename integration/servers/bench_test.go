@@ -15,7 +15,7 @@ import (
 	"fileserver/integration/debian"
 	"fileserver/integration/guest"
 	"fileserver/integration/workload"
-	"fileserver/internal/bench"
+	"fileserver/internal/app/bench"
 )
 
 //go:embed scripts/bench.sh

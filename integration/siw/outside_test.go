@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"fileserver/integration/guest"
+	_ "fileserver/integration/interop" // so that go test does not take an old result for the program built below
 	"fileserver/integration/workload"
-	_ "fileserver/rdma/interop" // so that go test does not take an old result for the program built below
 	_ "fileserver/rdma/iwarp"
 )
 

@@ -13,14 +13,14 @@ import (
 	"fileserver/internal/slab"
 	"fileserver/rdma"
 	"fileserver/rdma/iwarp"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 	"fileserver/smb"
 	"fileserver/smb/smbtest"
 	"fileserver/smb/tcp"
 	"fileserver/smb/transport"
 	"fileserver/smbdirect"
 	"fileserver/vfs/lock"
-	vfsmem "fileserver/vfs/mem"
+	vfsmem "fileserver/vfs/vfstest/mem"
 )
 
 // inProcess is a server in the test's process, with a share "data" in memory.
@@ -134,7 +134,7 @@ func (s *inProcess) overRDMA(server, client rdma.Provider, addr netip.AddrPort, 
 	ours, theirs := &registered{pool: s.pool}, &registered{pool: slab.New(slab.Config{Debug: true})}
 	srv, err := smbdirect.NewServer(smbdirect.Config{
 		Memory: ours.get, Logger: slog.New(slog.DiscardHandler), Handler: func(c transport.Conn) transport.Handler { return s.srv.Handler(c) },
-		EarlyMessage: tcp.EarlyMessage, Params: smbdirect.Params{MaxFragmented: tcp.DefaultMaxMessage}, // as package internal/server
+		EarlyMessage: tcp.EarlyMessage, Params: smbdirect.Params{MaxFragmented: tcp.DefaultMaxMessage}, // as package internal/app/server
 	})
 	if err != nil {
 		s.t.Fatal(err)

@@ -22,7 +22,7 @@ var owners = map[string][]string{
 	"github.com/vishvananda/netlink":      {"rdma"},
 	"github.com/buildbarn/go-xdr":         nil,
 	"github.com/google/go-cmp":            nil,
-	"github.com/hanwen/go-fuse":           {"vfs/fusetest"},
+	"github.com/hanwen/go-fuse":           {"vfs/vfstest/fusetest"},
 	"github.com/hirochachacha/go-smb2":    nil,
 	"github.com/rogpeppe/go-internal":     nil,
 	"go.uber.org/goleak":                  {"rdma/rdmatest"},
@@ -154,17 +154,17 @@ func TestImports(t *testing.T) {
 func TestRules(t *testing.T) {
 	rules := []rule{
 		{row: 1, entry: "rdma", may: []string{"internal/slab"}},
-		{row: 2, entry: "rdma/mem", may: []string{"rdma"}},
+		{row: 2, entry: "rdma/rdmatest/mem", may: []string{"rdma"}},
 		{row: 3, entry: "nfs/v3", may: []string{"nfs"}}, {row: 3, entry: "nfs/v4", may: []string{"nfs", "nfs/rpc"}},
-		{row: 4, entry: "internal/server", all: true, except: []string{"cmd"}},
+		{row: 4, entry: "internal/app/server", all: true, except: []string{"cmd"}},
 	}
 	for _, tc := range []struct {
 		from, to string
 		want     bool
 	}{
-		{"rdma", "internal/slab", true}, {"rdma", "rdma/mem", false}, {"rdma/mem", "rdma", true}, {"rdma/mem", "internal/slab", false},
+		{"rdma", "internal/slab", true}, {"rdma", "rdma/rdmatest/mem", false}, {"rdma/rdmatest/mem", "rdma", true}, {"rdma/rdmatest/mem", "internal/slab", false},
 		{"nfs/v4", "nfs/rpc", true}, {"nfs/v4/state", "nfs/v4", true}, {"nfs/v4", "rdma", false}, {"nfs/v4", "nfs/v3", true},
-		{"internal/server", "rdma/mem", true}, {"internal/server", "cmd/fileserver", false},
+		{"internal/app/server", "rdma/rdmatest/mem", true}, {"internal/app/server", "cmd/fileserver", false},
 	} {
 		if got := find(rules, tc.from).allows(rules, tc.to); got != tc.want {
 			t.Errorf("%s imports %s: allowed %v, want %v", tc.from, tc.to, got, tc.want)

@@ -123,7 +123,7 @@ func TestVet(t *testing.T) {
 func TestStaticcheck(t *testing.T) {
 	run(t, "tool", "-modfile=internal/tools/go.mod", "staticcheck", "./...")
 	if list := tags(); len(list) > 1 { // all of it twice takes long
-		run(t, "tool", "-modfile=internal/tools/go.mod", "staticcheck", "-tags="+list[1], "./rdma/...", "./internal/server/...", "./cmd/...")
+		run(t, "tool", "-modfile=internal/tools/go.mod", "staticcheck", "-tags="+list[1], "./rdma/...", "./internal/app/server/...", "./cmd/...")
 	}
 }
 

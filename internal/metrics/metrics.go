@@ -4,7 +4,7 @@
 // What is measured on the data path is an [Operation], whose label children are
 // resolved when the tables of operations are built. Everything else is counted by
 // the packages themselves, in atomics; a [Metric] reads those when Prometheus asks.
-// So no protocol and no transport imports this package: internal/server joins them.
+// So no protocol and no transport imports this package: internal/app/server joins them.
 package metrics
 
 import (

@@ -14,7 +14,7 @@ import (
 	"fileserver/nfs/xdr"
 	"fileserver/nfs/xdr/xdrtest"
 	"fileserver/vfs"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"fileserver/nfs/rpc"
 	v3 "fileserver/nfs/v3"
 	"fileserver/nfs/xdr"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 // steady returns a function that executes the call again and again, as a transport does.

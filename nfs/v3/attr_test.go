@@ -7,7 +7,7 @@ import (
 	v3 "fileserver/nfs/v3"
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 func TestGetattr(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 
 	v3 "fileserver/nfs/v3"
 	"fileserver/vfs"
-	"fileserver/vfs/mem"
 	"fileserver/vfs/notify"
+	"fileserver/vfs/vfstest/mem"
 )
 
 // What every procedure changes is told to those who watch.

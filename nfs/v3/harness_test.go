@@ -14,7 +14,7 @@ import (
 	"fileserver/nfs/xdr"
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 type (

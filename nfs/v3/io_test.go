@@ -10,7 +10,7 @@ import (
 	v3 "fileserver/nfs/v3"
 	"fileserver/nfs/xdr"
 	"fileserver/vfs"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 func TestReadWrite(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"fileserver/nfs/rpc"
 	v3 "fileserver/nfs/v3"
 	"fileserver/vfs"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 // failing is a hook that fails some calls.

@@ -10,7 +10,7 @@ import (
 	v3 "fileserver/nfs/v3"
 	"fileserver/nfs/xdr"
 	"fileserver/vfs"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 // everyProcedure is one call of each procedure on handle h; change tells which of them change something.

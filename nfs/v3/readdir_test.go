@@ -7,7 +7,7 @@ import (
 	"fileserver/nfs/rpc"
 	v3 "fileserver/nfs/v3"
 	"fileserver/nfs/xdr"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 func (w *world) readdir(h v3.Handle, cookie uint64, count uint32) v3.ReaddirRes {

@@ -7,7 +7,7 @@ import (
 	v3 "fileserver/nfs/v3"
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 // cacher is a client of another protocol that may cache a file, and is told to come down.

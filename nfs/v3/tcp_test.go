@@ -18,7 +18,7 @@ import (
 	v3 "fileserver/nfs/v3"
 	"fileserver/nfs/xdr"
 	"fileserver/vfs"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 // tcpWorld is MOUNT and NFSv3 on one TCP port.

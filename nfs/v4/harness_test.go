@@ -17,7 +17,7 @@ import (
 	"fileserver/nfs/xdr"
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 var bg = context.Background()

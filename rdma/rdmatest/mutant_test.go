@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"fileserver/rdma"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 )
 
 // This file tests the suite: a provider with one fault must fail, and in the test

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fileserver/rdma/iwarp"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 	"fileserver/rdma/wrcost"
 )
 

@@ -23,7 +23,7 @@ import (
 	"fileserver/smb/wire"
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

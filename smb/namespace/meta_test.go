@@ -6,7 +6,7 @@ import (
 
 	"fileserver/smb/wire"
 	"fileserver/vfs"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 func TestMetaValue(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"fileserver/vfs"
-	"fileserver/vfs/mem"
 	"fileserver/vfs/posix"
+	"fileserver/vfs/vfstest/mem"
 )
 
-// onBackends runs a test with a new file of vfs/mem, and one of vfs/posix.
+// onBackends runs a test with a new file of vfs/vfstest/mem, and one of vfs/posix.
 func onBackends(t *testing.T, f func(t *testing.T, n vfs.Node)) {
 	p, err := posix.New(posix.Config{Root: t.TempDir()})
 	if err != nil {
@@ -35,7 +35,7 @@ func onBackends(t *testing.T, f func(t *testing.T, n vfs.Node)) {
 				if vfs.StatusOf(err) != vfs.ErrUnsupported {
 					t.Errorf("no streams, but an attribute: %v", err)
 				}
-				t.Logf("%s has no extended attributes: vfs/mem has to do", t.TempDir())
+				t.Logf("%s has no extended attributes: vfs/vfstest/mem has to do", t.TempDir())
 				return
 			}
 			f(t, n)

@@ -9,7 +9,7 @@ import (
 
 	"fileserver/smb/wire"
 	"fileserver/vfs"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 // tree is a file system and what the tests do with it.

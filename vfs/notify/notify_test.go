@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"fileserver/vfs"
-	"fileserver/vfs/mem"
+	"fileserver/vfs/vfstest/mem"
 )
 
 var (

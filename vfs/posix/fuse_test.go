@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"fileserver/vfs"
-	"fileserver/vfs/fusetest"
 	"fileserver/vfs/lock"
-	"fileserver/vfs/mem"
 	"fileserver/vfs/posix"
+	"fileserver/vfs/vfstest/fusetest"
+	"fileserver/vfs/vfstest/mem"
 )
 
 // TestPosix runs programs' system calls against the backend.

@@ -1,4 +1,4 @@
-// Command wrcost measures, on the machine it runs on, what work requests cost with rdma/mem, rdma/iwarp and
+// Command wrcost measures, on the machine it runs on, what work requests cost with rdma/rdmatest/mem, rdma/iwarp and
 // rdma/verbs, and prints it as JSON: a list of [wrcost.Cost].
 //
 //	wrcost [-rounds N] [-messages N] ADDR
@@ -16,7 +16,7 @@ import (
 	"os"
 
 	"fileserver/rdma/iwarp"
-	"fileserver/rdma/mem"
+	"fileserver/rdma/rdmatest/mem"
 	"fileserver/rdma/verbs"
 	"fileserver/rdma/wrcost"
 )

@@ -21,9 +21,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"fileserver/integration/interop"
 	"fileserver/internal/slab"
 	"fileserver/rdma"
-	"fileserver/rdma/interop"
 	"fileserver/rdma/iwarp"
 	"fileserver/rdma/verbs"
 )
