@@ -96,7 +96,7 @@ const (
 	Version42 Version = "4.2"
 )
 
-// Serves tells whether the version is enabled.
+// Serves reports whether the version is enabled.
 func (n *NFS) Serves(v Version) bool {
 	for _, have := range n.Versions {
 		if have == v {

@@ -181,7 +181,7 @@ func (c *Config) checkPorts(bad *problems) {
 	}
 }
 
-// devices tells whether RDMA devices may be used.
+// devices reports whether RDMA devices may be used.
 func (c *Config) devices() bool { return !slices.Contains(c.RDMA.Devices, DevicesOff) }
 
 // indexed is the key of element i of a list of n: where there is but one, that of the list.

@@ -47,7 +47,7 @@ func settings(out []Setting, prefix string, v reflect.Value) []Setting {
 	return out
 }
 
-// Reloadable tells whether a change of the key takes effect without a restart.
+// Reloadable reports whether a change of the key takes effect without a restart.
 func Reloadable(key string) bool {
 	return key == "allow" || strings.HasPrefix(key, "shares.") || strings.HasPrefix(key, "log.")
 }

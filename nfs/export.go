@@ -35,7 +35,7 @@ type Export struct {
 	Flavors  []rpc.Flavor // in order of preference
 }
 
-// Allows tells whether the client at addr may use the export.
+// Allows reports whether the client at addr may use the export.
 func (e *Export) Allows(addr netip.Addr) bool {
 	addr = addr.Unmap()
 	for _, p := range e.Clients {
@@ -46,10 +46,10 @@ func (e *Export) Allows(addr netip.Addr) bool {
 	return false
 }
 
-// AllowsFlavor tells whether calls of the flavor may use the export.
+// AllowsFlavor reports whether calls of the flavor may use the export.
 func (e *Export) AllowsFlavor(f rpc.Flavor) bool { return slices.Contains(e.Flavors, f) }
 
-// Admits tells whether the client and the flavor of the call may use the export.
+// Admits reports whether the client and the flavor of the call may use the export.
 func (e *Export) Admits(c *rpc.Call) bool {
 	return e.Allows(c.Conn.RemoteAddr.Addr()) && e.AllowsFlavor(c.Flavor)
 }

@@ -88,7 +88,7 @@ func (k *call) bringBack(hl int) bool {
 	return true
 }
 
-// inPlace tells whether Head still lies where it was begun: a program that
+// inPlace reports whether Head still lies where it was begun: a program that
 // appended more than there is room for has moved it.
 func (k *call) inPlace(hl int) bool {
 	out := k.out().Bytes()

@@ -78,7 +78,7 @@ type header struct {
 	keys    int            // … if this is 1; 2 stands for more
 }
 
-// hasPositionZero tells whether the call itself begins with a chunk (RFC 8166 3.5.3).
+// hasPositionZero reports whether the call itself begins with a chunk (RFC 8166 3.5.3).
 func (h *header) hasPositionZero() bool { return len(h.reads) > 0 && h.reads[0].pos == 0 }
 
 func (h *header) reset() {

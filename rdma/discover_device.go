@@ -182,7 +182,7 @@ func (t *Topology) bind(d *DeviceInfo, p *PortInfo) {
 	}
 }
 
-// rxeTakes tells whether rxe takes the packets of an interface that its GID table names: those of its own and of VLANs on it. The table has the addresses of
+// rxeTakes reports whether rxe takes the packets of an interface that its GID table names: those of its own and of VLANs on it. The table has the addresses of
 // bridges and bonds above, too, but what comes in through these is dropped, and only this machine itself would reach them.
 func (t *Topology) rxeTakes(p *PortInfo, netdev string) bool {
 	for !slices.Contains(p.Netdevs, netdev) {

@@ -46,7 +46,7 @@ type PortInfo struct {
 	Counters, HWCounters map[string]uint64
 }
 
-// Active tells whether the port carries traffic.
+// Active reports whether the port carries traffic.
 func (p *PortInfo) Active() bool { return p.State == PortActive }
 
 // PortState is the logical state of a port (IBA 11.2.1.3).
@@ -130,7 +130,7 @@ type Netdev struct {
 	Addrs        []netip.Prefix // its addresses, and their networks
 }
 
-// Running tells whether the interface can carry packets.
+// Running reports whether the interface can carry packets.
 func (n *Netdev) Running() bool {
 	return n.Up && n.Carrier && n.OperState != "down" && n.OperState != "lowerlayerdown"
 }

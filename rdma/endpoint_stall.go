@@ -32,7 +32,7 @@ func (e *Endpoint) EndIfStalled(d time.Duration) {
 	s.timer = time.AfterFunc(d, e.checkStall)
 }
 
-// outstanding tells whether anything but receives is. Called with mu held.
+// outstanding reports whether anything but receives is. Called with mu held.
 func (e *Endpoint) outstanding() bool {
 	return e.flying > 0 || e.reading > 0 || e.sendQ.n > 0 || e.readQ.n > 0
 }

@@ -116,7 +116,7 @@ func (c *Conn) dialect() wire.Dialect {
 	return 0
 }
 
-// largeMTU tells whether requests of more than 64 KiB are paid for by CreditCharge.
+// largeMTU reports whether requests of more than 64 KiB are paid for by CreditCharge.
 func (c *Conn) largeMTU() bool {
 	n := c.neg.Load()
 	return n != nil && n.serverCaps&wire.CapLargeMTU != 0

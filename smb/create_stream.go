@@ -10,7 +10,7 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// named tells whether the request is about a named stream.
+// named reports whether the request is about a named stream.
 func (c *create) named() bool { return c.path.Stream == namespace.StreamNamed }
 
 // joinStream makes the open one of the stream that the path names, and finds whether that exists.

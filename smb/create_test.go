@@ -138,7 +138,7 @@ func (e *env) touch(path ...string) {
 	dir.Release()
 }
 
-// exists tells whether there is a name.
+// exists reports whether there is a name.
 func (e *env) exists(path ...string) bool {
 	e.t.Helper()
 	ctx, root := context.Background(), &vfs.Cred{}

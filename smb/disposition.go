@@ -58,7 +58,7 @@ func (o *Open) setDeletePending(ctx context.Context, r *request, flags uint32) w
 	return wire.StatusSuccess
 }
 
-// deletePending tells whether the file will be deleted, as FileStandardInformation says.
+// deletePending reports whether the file will be deleted, as FileStandardInformation says.
 func (o *Open) deletePending() bool {
 	return o.session.srv.links.isPending(o.link) || o.stream != nil && o.session.srv.streams.isPending(o.stream.s)
 }
@@ -85,7 +85,7 @@ func (o *Open) moved(_ context.Context, obj *namespace.Object) {
 	o.session.srv.links.move(o.link, obj, replaced)
 }
 
-// openBelow tells whether a stream of the open's file is open, or something in its directory or further down: then it cannot be renamed (MS-FSA 2.1.5.15.11).
+// openBelow reports whether a stream of the open's file is open, or something in its directory or further down: then it cannot be renamed (MS-FSA 2.1.5.15.11).
 func (o *Open) openBelow() bool {
 	return len(o.session.srv.streams.open(o.link.key)) > 0 || o.dir && o.session.srv.links.below(o.link)
 }

@@ -63,7 +63,7 @@ func (c *Conn) submit(ch *chain) {
 // mostInline is the data, bytes, that a message moves at most that the transport may run.
 const mostInline = 64 << 10
 
-// small tells whether the message is a READ or WRITE of a little data.
+// small reports whether the message is a READ or WRITE of a little data.
 func (ch *chain) small() bool {
 	if len(ch.reqs) != 1 || ch.closed {
 		return false
@@ -195,7 +195,7 @@ func (c *Conn) begin(r *request, inMessage int) error {
 	return nil
 }
 
-// finished takes a request from those outstanding, and tells whether it was asynchronous and what credits its response grants.
+// finished takes a request from those outstanding, and reports whether it was asynchronous and what credits its response grants.
 func (c *Conn) finished(r *request, st wire.Status) (async bool, credits int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

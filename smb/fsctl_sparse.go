@@ -44,7 +44,7 @@ func fsctlSetSparse(ctx context.Context, r *request, q *wire.IoctlRequest) ([]by
 	return nil, wire.StatusSuccess
 }
 
-// sparse tells whether clients see the file as sparse.
+// sparse reports whether clients see the file as sparse.
 func (o *Open) sparse(ctx context.Context) bool {
 	if o.stream != nil {
 		return false

@@ -33,7 +33,7 @@ func (i *info) complete(v *namespace.View, name string) {
 	i.times = wire.Times{Creation: t.Created, LastAccess: t.Accessed, LastWrite: t.Written, Change: t.Changed}
 }
 
-// directory tells whether the object is one.
+// directory reports whether the object is one.
 func (i *info) directory() bool { return i.attr.Kind == vfs.KindDirectory }
 
 // size is the end of the file, bytes; directories and such have none.

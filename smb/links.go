@@ -155,7 +155,7 @@ func (l *links) setPending(k *link, del bool, c *vfs.Cred) {
 	}
 }
 
-// isPending tells whether the file will be deleted.
+// isPending reports whether the file will be deleted.
 func (l *links) isPending(k *link) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +184,7 @@ func (l *links) unlink(ctx context.Context, k *link, c *vfs.Cred) error {
 	return err
 }
 
-// dying tells whether the directory is about to be deleted, so that nothing may be made in it.
+// dying reports whether the directory is about to be deleted, so that nothing may be made in it.
 func (l *links) dying(key lock.FileKey) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -203,7 +203,7 @@ func (l *links) where(k *link) (dir vfs.Node, name, path string) {
 	return k.dir, k.name, k.path
 }
 
-// below tells whether something under the directory is open, on the same file system.
+// below reports whether something under the directory is open, on the same file system.
 func (l *links) below(k *link) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

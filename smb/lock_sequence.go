@@ -9,7 +9,7 @@ const maxLockIndex = 64
 // a request sent again, on another channel. Stored is the number plus 1, 0 is none. ranges.mu guards them.
 type lockSequences [maxLockIndex]uint8
 
-// sequenced tells whether the client's lock sequences count: with several channels (MS-SMB2 3.3.5.14). Opens do not survive their
+// sequenced reports whether the client's lock sequences count: with several channels (MS-SMB2 3.3.5.14). Opens do not survive their
 // connections, for which they would, too.
 func (r *request) sequenced(seq uint32) (index int, number uint8, ok bool) {
 	n := r.conn.neg.Load()
@@ -18,7 +18,7 @@ func (r *request) sequenced(seq uint32) (index int, number uint8, ok bool) {
 	return index - 1, number, ok
 }
 
-// lockReplayed tells whether the request has had success already.
+// lockReplayed reports whether the request has had success already.
 func (r *request) lockReplayed(o *Open, seq uint32) bool {
 	i, n, ok := r.sequenced(seq)
 	if !ok {

@@ -38,7 +38,7 @@ type create struct {
 	action  wire.CreateAction
 }
 
-// does tells whether the disposition is one of the set.
+// does reports whether the disposition is one of the set.
 func (c *create) does(set int) bool { return set>>c.q.Disposition&1 != 0 }
 
 // opCreate handles CREATE (MS-SMB2 3.3.5.9, MS-FSA 2.1.5.1).

@@ -24,7 +24,7 @@ const (
 
 var dialects = []wire.Dialect{wire.Dialect311, wire.Dialect302, wire.Dialect300, wire.Dialect210, wire.Dialect202}
 
-// allows tells whether the dialect is within what is configured.
+// allows reports whether the dialect is within what is configured.
 func (s *Server) allows(d wire.Dialect) bool { return d >= s.cfg.MinDialect && d <= s.cfg.MaxDialect }
 
 // opNegotiate handles NEGOTIATE (MS-SMB2 3.3.5.4).
@@ -81,7 +81,7 @@ func (c *Conn) negotiate(msg []byte) (*negotiated, *wire.NegotiateRequest, wire.
 	return n, &q, wire.StatusSuccess
 }
 
-// linux tells whether the client is, or may be, Linux' cifs with a dialect in which it does not heed the breaks of oplocks (of Samba
+// linux reports whether the client is, or may be, Linux' cifs with a dialect in which it does not heed the breaks of oplocks (of Samba
 // neither, up to Linux 7.2 at least): it would go on caching data and locks after it has acknowledged. Only Linux sends the context of POSIX extensions.
 func (n *negotiated) linux(q *wire.NegotiateRequest) bool {
 	if n.dialect == wire.Dialect311 {

@@ -179,7 +179,7 @@ func (u *setup) lookup(s *Server) func(ntlm.Identity) ([16]byte, bool) {
 // acceptCompleted is a NegTokenResp that says no more than that (RFC 4178 4.2.2).
 var acceptCompleted = []byte{0xa1, 0x07, 0x30, 0x05, 0xa0, 0x03, 0x0a, 0x01, 0x00}
 
-// guest tells whether a failed login is let in as the guest: a user whom we do not know, where that is configured. What
+// guest reports whether a failed login is let in as the guest: a user whom we do not know, where that is configured. What
 // has a session is not for guests, which complete tells who would bind one.
 func (u *setup) guest(s *Server, err error) bool {
 	if s.cfg.Guest == nil || u.identity == nil || u.known || u.session != nil && !u.binding || !errors.Is(err, ntlm.ErrLogon) {

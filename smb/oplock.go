@@ -167,7 +167,7 @@ func (o *Open) recall(keep lock.Caching) *lock.Recall {
 	return o.session.srv.cfg.Locks.Recall(o.key, key, keep)
 }
 
-// breakUnheard tells whether a break that has to be answered went out on c, which has ended, and what it said.
+// breakUnheard reports whether a break that has to be answered went out on c, which has ended, and what it said.
 func (o *Open) breakUnheard(c *Conn) (level uint8, unheard bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -49,7 +49,7 @@ func foldRune(r rune) rune {
 	return unicode.ToUpper(r)
 }
 
-// match tells whether a name fits. It takes time proportional to name and pattern.
+// match reports whether a name fits. It takes time proportional to name and pattern.
 func (p *pattern) match(name string) bool {
 	if p.chars == nil {
 		return true

@@ -188,7 +188,7 @@ func (r *region) open(t *testing.T, a rdma.Access) {
 	r.p.regions[s.RKey] = r
 }
 
-// isOpen tells whether the server may reach the region.
+// isOpen reports whether the server may reach the region.
 func (r *region) isOpen() bool {
 	r.p.mu.Lock()
 	defer r.p.mu.Unlock()

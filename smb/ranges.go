@@ -18,12 +18,12 @@ type byteRange struct {
 // last is the last byte; there is none if the length is 0.
 func (b *byteRange) last() uint64 { return b.off + b.len - 1 }
 
-// has tells whether the lock has bytes of first to last.
+// has reports whether the lock has bytes of first to last.
 func (b *byteRange) has(first, last uint64) bool {
 	return b.len > 0 && b.off <= last && b.last() >= first
 }
 
-// meets tells whether two ranges overlap. One of length 0 is a place between two bytes: it meets a range that has both.
+// meets reports whether two ranges overlap. One of length 0 is a place between two bytes: it meets a range that has both.
 func (b *byteRange) meets(c *byteRange) bool {
 	if b.len == 0 {
 		b, c = c, b
@@ -54,7 +54,7 @@ func (o *Open) lockOwner() lock.Owner {
 	return lock.Owner{Proto: lockProto, Client: o.serial}
 }
 
-// lockedByOthers tells whether byte-range locks forbid a READ or WRITE: those of others, and
+// lockedByOthers reports whether byte-range locks forbid a READ or WRITE: those of others, and
 // shared ones of its own a WRITE (MS-FSA 2.1.4.10).
 func (o *Open) lockedByOthers(off, n uint64, write bool) bool {
 	if n == 0 {

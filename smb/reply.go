@@ -97,7 +97,7 @@ func (c *Conn) memory(n int) (*slab.Buf, error) {
 	return b, nil
 }
 
-// hasBody tells whether a response of the status has the command's body rather than an error's (MS-SMB2 3.3.4.4).
+// hasBody reports whether a response of the status has the command's body rather than an error's (MS-SMB2 3.3.4.4).
 func (r *request) hasBody(st wire.Status) bool {
 	return !st.Failed() && st != wire.StatusPending || st == wire.StatusBufferOverflow ||
 		st == wire.StatusMoreProcessingRequired && r.hdr.Command == wire.CmdSessionSetup || r.keepBody

@@ -61,13 +61,13 @@ const statusParked wire.Status = 0xffffffff
 // cred is the identity on whose behalf the request is made.
 func (r *request) cred() *vfs.Cred { return &r.session.who().Cred }
 
-// related tells whether the request goes on with what the one before in the message is about (MS-SMB2 3.3.5.2.7.2).
+// related reports whether the request goes on with what the one before in the message is about (MS-SMB2 3.3.5.2.7.2).
 func (r *request) related() bool { return r.hdr.Flags&wire.FlagRelated != 0 }
 
-// last tells whether nothing follows the request in its message.
+// last reports whether nothing follows the request in its message.
 func (r *request) last() bool { return r.chain.at == len(r.chain.reqs)-1 }
 
-// encrypted tells whether the request came encrypted.
+// encrypted reports whether the request came encrypted.
 func (r *request) encrypted() bool { return r.chain.sealed != nil }
 
 // charge checks that the request's CreditCharge pays for n bytes, of request or response (MS-SMB2 3.3.5.2.5).

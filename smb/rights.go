@@ -66,7 +66,7 @@ func (s *Share) rights(ctx context.Context, c *vfs.Cred, n, dir vfs.Node, a *vfs
 	return m, nil
 }
 
-// deletable tells whether c may delete or rename, in dir, an object with the attributes.
+// deletable reports whether c may delete or rename, in dir, an object with the attributes.
 func deletable(ctx context.Context, c *vfs.Cred, dir vfs.Node, a *vfs.Attr) (bool, error) {
 	got, err := dir.Access(ctx, c, vfs.AccessDelete)
 	if err != nil || got&vfs.AccessDelete == 0 {

@@ -149,10 +149,10 @@ func (w *searcher) batch(n int) (eof bool, err error) {
 	})
 }
 
-// shortNames tells whether names of 8.3 characters are made up.
+// shortNames reports whether names of 8.3 characters are made up.
 func (w *searcher) shortNames() bool { return !w.o.posix && !w.o.tree.share.CaseSensitive }
 
-// standsFor tells whether the pattern is the name of 8.3 characters that was made up for a name.
+// standsFor reports whether the pattern is the name of 8.3 characters that was made up for a name.
 func (w *searcher) standsFor(shown string) bool {
 	if w.s.pattern.short == "" || !w.shortNames() {
 		return false

@@ -76,7 +76,7 @@ func (s *Session) unseal(b []byte) ([]byte, error) {
 	return s.sealIn.Open(b)
 }
 
-// expired tells whether the authentication is out of date (MS-SMB2 3.3.5.2.9).
+// expired reports whether the authentication is out of date (MS-SMB2 3.3.5.2.9).
 func (s *Session) expired() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -62,7 +62,7 @@ func setBasic(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) 
 	return statusOf(err)
 }
 
-// isTime tells whether a time is to be set.
+// isTime reports whether a time is to be set.
 func isTime(t wire.Filetime) bool { return t != wire.FiletimeUnchanged && t <= math.MaxInt64 }
 
 // setMeta keeps attributes and the time of creation. What cannot be kept is an error only if it

@@ -60,7 +60,7 @@ func (o *Open) setEAs(ctx context.Context, c *vfs.Cred, list wire.EAs) wire.Stat
 	return wire.StatusSuccess
 }
 
-// validEAName tells whether a name has only characters that it may (MS-FSCC 2.4.16).
+// validEAName reports whether a name has only characters that it may (MS-FSCC 2.4.16).
 func validEAName(name []byte) bool {
 	for _, c := range name {
 		if c < ' ' || bytes.IndexByte([]byte(`"*+,/:;<=>?[\]|`), c) >= 0 {

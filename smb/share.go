@@ -32,7 +32,7 @@ func (s *Share) mode(dir bool) uint32 {
 	return mode & 0o7777
 }
 
-// readOnly tells whether nothing can be changed.
+// readOnly reports whether nothing can be changed.
 func (s *Share) readOnly() bool { return s.ReadOnly || s.FS.Caps().ReadOnly }
 
 // key is the identity of an object of the share for the arbiter.

@@ -16,7 +16,7 @@ type streamFile struct {
 	s    *stream
 }
 
-// named tells whether the open is of a named stream, which has not been renamed to be the file's data.
+// named reports whether the open is of a named stream, which has not been renamed to be the file's data.
 func (o *Open) named() bool {
 	if o.stream == nil {
 		return false

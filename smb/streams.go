@@ -139,7 +139,7 @@ func (t *streams) setPending(s *stream, del bool) {
 	s.pending = del
 }
 
-// isPending tells whether the stream will be deleted.
+// isPending reports whether the stream will be deleted.
 func (t *streams) isPending(s *stream) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -39,13 +39,13 @@ type Share struct {
 	tree *namespace.View
 }
 
-// Same tells whether the shares are alike.
+// Same reports whether the shares are alike.
 func (s *Share) Same(o *Share) bool {
 	return s.Name == o.Name && s.Comment == o.Comment && s.FS == o.FS && s.ReadOnly == o.ReadOnly && s.Encrypt == o.Encrypt &&
 		slices.Equal(s.Allow, o.Allow) && (s.Allow == nil) == (o.Allow == nil)
 }
 
-// admits tells whether clients at the address may connect.
+// admits reports whether clients at the address may connect.
 func (s *Share) admits(a netip.Addr) bool {
 	if s.Allow == nil || !a.IsValid() {
 		return true
@@ -66,7 +66,7 @@ type Tree struct {
 	share   *Share
 }
 
-// ipc tells whether the tree is IPC$, which has named pipes and no files.
+// ipc reports whether the tree is IPC$, which has named pipes and no files.
 func (t *Tree) ipc() bool { return t.share.FS == nil }
 
 // SetShares puts shares in force. Trees of shares that are not among them any more

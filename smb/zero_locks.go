@@ -69,7 +69,7 @@ func (z *zeroLocks) remove(o *Open, b *byteRange) {
 	}
 }
 
-// forbid tells whether one of another open is in the way of b. If so, w, if there is one, is told when any is given back.
+// forbid reports whether one of another open is in the way of b. If so, w, if there is one, is told when any is given back.
 func (z *zeroLocks) forbid(o *Open, b *byteRange, w *lockWait) bool {
 	if z.count.Load() == 0 {
 		return false

@@ -219,7 +219,7 @@ func (p *peer) recv() []byte {
 	panic("unreachable")
 }
 
-// gone waits for the server to disconnect, and tells whether it said something before.
+// gone waits for the server to disconnect, and reports whether it said something before.
 func (p *peer) gone() (last []byte) {
 	p.t.Helper()
 	select {

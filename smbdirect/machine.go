@@ -271,7 +271,7 @@ func (m *machine) next(left, fit int, now time.Time) (o outgoing, ok bool) {
 	return o, true
 }
 
-// low tells whether the peer runs out of credits while we have some for it: then
+// low reports whether the peer runs out of credits while we have some for it: then
 // a message goes out for the sake of the grant. A peer with one credit has run
 // out: it keeps that for a grant of its own. One that wants but few gets them all at once.
 func (m *machine) low() bool {

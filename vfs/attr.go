@@ -45,7 +45,7 @@ func (h *Handle) Append(b []byte) []byte { return append(b, h.b[:h.n]...) }
 // Len is the length of the handle in bytes.
 func (h *Handle) Len() int { return int(h.n) }
 
-// IsZero tells whether the handle names nothing.
+// IsZero reports whether the handle names nothing.
 func (h *Handle) IsZero() bool { return h.n == 0 }
 
 // AttrMask is a set of attributes.
@@ -127,7 +127,7 @@ type Cred struct {
 	Groups []uint32 // supplementary, without duplicates
 }
 
-// InGroup tells whether the identity belongs to gid.
+// InGroup reports whether the identity belongs to gid.
 func (c *Cred) InGroup(gid uint32) bool {
 	if c.GID == gid {
 		return true

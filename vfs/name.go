@@ -2,7 +2,7 @@ package vfs
 
 import "strings"
 
-// CheckName tells whether name can be one of an entry of a directory: [ErrInvalid] if it is empty, [ErrNameTooLong] if it has
+// CheckName reports whether name can be one of an entry of a directory: [ErrInvalid] if it is empty, [ErrNameTooLong] if it has
 // more than maxLen bytes, [ErrBadName] if it is "." or "..", or contains "/" or NUL. Other bytes, UTF-8 or not,
 // are the backend's to accept.
 func CheckName(name string, maxLen int) error {

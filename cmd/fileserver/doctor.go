@@ -177,7 +177,7 @@ func hostOnly(s string) (string, error) {
 	return host, nil
 }
 
-// verbsUsable tells whether RDMA devices can be used.
+// verbsUsable reports whether RDMA devices can be used.
 func verbsUsable() error {
 	p, err := verbs.New(verbs.Config{})
 	if err != nil {

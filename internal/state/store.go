@@ -82,7 +82,7 @@ func (s *Store) ID() [16]byte { return s.id }
 // Epoch is the number of this start of the server: 1, 2, 3 …
 func (s *Store) Epoch() uint64 { return s.epoch }
 
-// WasClean tells whether the former run ended by [Store.CloseClean], or there was none.
+// WasClean reports whether the former run ended by [Store.CloseClean], or there was none.
 func (s *Store) WasClean() bool { return s.clean }
 
 // Close closes the file, as a crash would: the next start finds that this run did not end in order.

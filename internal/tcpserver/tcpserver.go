@@ -79,7 +79,7 @@ func (g *Group[C]) Serve(ctx context.Context, l net.Listener, serve func(net.Con
 	}
 }
 
-// Closed tells whether the group is closed.
+// Closed reports whether the group is closed.
 func (g *Group[C]) Closed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -155,7 +155,7 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// unread tells whether the client does not look at the end of a reply.
+// unread reports whether the client does not look at the end of a reply.
 func unread(four bool, i, n, whole int) bool {
 	if !four {
 		return false

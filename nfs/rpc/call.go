@@ -21,7 +21,7 @@ type Conn struct {
 	Done <-chan struct{}
 }
 
-// RDMA tells whether bulk data moves by RDMA on this connection.
+// RDMA reports whether bulk data moves by RDMA on this connection.
 func (c *Conn) RDMA() bool { return c.Transport != "tcp" }
 
 // Limits is what the transport can take back for one call.

@@ -110,7 +110,7 @@ func FuzzServe(f *testing.F) {
 	})
 }
 
-// admissible tells whether the credential is one that must be accepted.
+// admissible reports whether the credential is one that must be accepted.
 func admissible(c *rpcv2.CallBody) bool {
 	if c.Verf.Flavor != rpcv2.AUTH_NONE || len(c.Verf.Body) > 0 {
 		return false

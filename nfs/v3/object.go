@@ -73,7 +73,7 @@ func (o *object) fileHandle(n vfs.Node) Handle {
 	return nfs.AppendHandle(nil, o.export, n.Handle())
 }
 
-// checkIO tells whether an open of another protocol forbids I/O, or its client caches what the I/O is about.
+// checkIO reports whether an open of another protocol forbids I/O, or its client caches what the I/O is about.
 func (s *server) checkIO(ctx context.Context, o *object, off, n uint64, write bool) Status {
 	if s.cfg.Locks == nil || n == 0 {
 		return OK

@@ -122,7 +122,7 @@ func (c *compound) resolve(sid *proto.StateID) proto.Status {
 	return proto.OK
 }
 
-// anonymous tells whether I/O without an open is allowed (RFC 8881 8.2.3, 8.4.2).
+// anonymous reports whether I/O without an open is allowed (RFC 8881 8.2.3, 8.4.2).
 func (c *compound) anonymous(sid *proto.StateID, key *lock.FileKey, want state.Share) proto.Status {
 	if c.srv.clients.Grace().Active() {
 		return proto.ErrGrace
@@ -142,7 +142,7 @@ func (c *compound) anonymous(sid *proto.StateID, key *lock.FileKey, want state.S
 	return proto.ErrLocked
 }
 
-// expireHolders ends the courtesy towards expired clients that have the file open, and tells whether there were any.
+// expireHolders ends the courtesy towards expired clients that have the file open, and reports whether there were any.
 func (c *compound) expireHolders(key *lock.FileKey) bool {
 	a, some := c.srv.clients.ExpireHolders(*key, c.now)
 	c.srv.act(a)

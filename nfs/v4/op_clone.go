@@ -96,7 +96,7 @@ func (c *compound) pair(a *cloneArgs) (p filePair, st proto.Status) {
 	return p, st
 }
 
-// overlap tells whether the ranges of a pair within one file do.
+// overlap reports whether the ranges of a pair within one file do.
 func overlap(p *filePair) bool {
 	n := p.n
 	if n == 0 {

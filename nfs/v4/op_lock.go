@@ -102,7 +102,7 @@ func (c *compound) lock() proto.Status {
 	return proto.OK
 }
 
-// mayClaim tells whether the client may be given new state, or reclaim some (RFC 8881 8.4.2.1).
+// mayClaim reports whether the client may be given new state, or reclaim some (RFC 8881 8.4.2.1).
 func (c *compound) mayClaim(reclaim bool) proto.Status {
 	g := c.srv.clients.Grace()
 	switch {

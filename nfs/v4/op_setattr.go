@@ -47,7 +47,7 @@ func (c *compound) setAttr() proto.Status {
 	return proto.OK
 }
 
-// mayResize tells whether the stateid allows to change the size: as for WRITE.
+// mayResize reports whether the stateid allows to change the size: as for WRITE.
 func (c *compound) mayResize(sid proto.StateID) proto.Status {
 	if st := c.cur.regular(); st != proto.OK {
 		if st == proto.ErrIsDir {

@@ -107,7 +107,7 @@ func (n *pseudoNode) appendHandle(b []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(b, pseudoID), n.handle[:]...)
 }
 
-// visible tells whether the client may use an export here or below.
+// visible reports whether the client may use an export here or below.
 func (c *compound) visible(n *pseudoNode) bool {
 	return n.export != nil && c.sees(n.export) || slices.ContainsFunc(n.children, c.visible)
 }

@@ -50,7 +50,7 @@ func (c *compound) setCurrent(t target) {
 	c.curSID = proto.AnonymousStateID
 }
 
-// usable tells whether the client of the call may use an export at all, and with the flavor of the call. Operations that ask
+// usable reports whether the client of the call may use an export at all, and with the flavor of the call. Operations that ask
 // for security information come without the right flavor (RFC 8881 2.6.3.1).
 func (c *compound) usable(e *nfs.Export) proto.Status {
 	if e == nil || !c.sees(e) {
@@ -78,7 +78,7 @@ func (c *compound) credsIn(e *nfs.Export) *vfs.Cred {
 	return c.cred
 }
 
-// directory tells whether names can be looked up in the current filehandle.
+// directory reports whether names can be looked up in the current filehandle.
 func (c *compound) directory() proto.Status {
 	switch c.cur.kind() {
 	case vfs.KindDirectory:
@@ -89,7 +89,7 @@ func (c *compound) directory() proto.Status {
 	return proto.ErrNotDir
 }
 
-// regular tells whether a target is a file that can be read and written.
+// regular reports whether a target is a file that can be read and written.
 func (t *target) regular() proto.Status {
 	switch t.kind() {
 	case vfs.KindRegular:

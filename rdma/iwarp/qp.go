@@ -150,7 +150,7 @@ func (q *queuePair) readAnswered() {
 	q.mu.Unlock()
 }
 
-// sent tells whether everything posted has been handed to TCP.
+// sent reports whether everything posted has been handed to TCP.
 func (q *queuePair) sent() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -131,11 +131,11 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason_%d", uint8(r))
 }
 
-// terminates tells whether a connection that ends for this reason sends a
+// terminates reports whether a connection that ends for this reason sends a
 // Terminate, and with which code.
 func (r Reason) terminates() (TerminateCode, bool) { return reasons[r].code, reasons[r].term }
 
-// inOrder tells whether this is how connections end without anything amiss.
+// inOrder reports whether this is how connections end without anything amiss.
 func (r Reason) inOrder() bool { return r == ReasonPeerClosed || r == ReasonLocalClosed }
 
 // Error is why a connection could not be made, or ended: the Err of an

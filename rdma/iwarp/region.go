@@ -46,7 +46,7 @@ func (r *region) acquire() bool {
 
 func (r *region) release() { r.refs.Add(-1) }
 
-// grants tells whether peers have the right now.
+// grants reports whether peers have the right now.
 func (r *region) grants(a rdma.Access) bool { return r.remote.Load()&uint32(a) != 0 }
 
 // within finds n bytes at an address. wrap: the range wraps around; ok: it lies inside.

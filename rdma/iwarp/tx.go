@@ -250,7 +250,7 @@ func (t *transmitter) finish() {
 }
 
 // abort stops the transmitter for good, and sends a Terminate if the stream is, or
-// can be brought, between two FPDUs without waiting. It tells whether it was sent.
+// can be brought, between two FPDUs without waiting. It reports whether it was sent.
 func (t *transmitter) abort(term *terminate) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

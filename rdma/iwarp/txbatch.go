@@ -42,7 +42,7 @@ type mark struct {
 
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
-// room tells whether one more FPDU with n elements of payload fits.
+// room reports whether one more FPDU with n elements of payload fits.
 func (b *batch) room(n int) bool {
 	return b.size < batchBytes && b.markN < batchFPDUs && b.iovN+n+2 <= maxIovec &&
 		b.headN+fpduHead+fpduTail+smallCopy <= batchHead

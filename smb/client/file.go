@@ -23,7 +23,7 @@ func (m *Memory) channel() wire.Channel {
 	return wire.ChannelRDMAV1
 }
 
-// Offloads tells whether data may move by RDMA: not if requests are signed or encrypted, as it would be neither, and not before
+// Offloads reports whether data may move by RDMA: not if requests are signed or encrypted, as it would be neither, and not before
 // dialect 3.0, whose servers ignore the channel of a request (MS-SMB2 2.2.19).
 func (c *Client) Offloads() bool {
 	return c.tc.Info().MaxReadWrite > 0 && c.m.Dialect >= wire.Dialect300 && !c.m.Sign && !c.m.Encrypt

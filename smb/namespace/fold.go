@@ -21,7 +21,7 @@ func upper(r rune) rune {
 	return r
 }
 
-// cased tells whether another name could be the same as this one but for case (or for being no UTF-8).
+// cased reports whether another name could be the same as this one but for case (or for being no UTF-8).
 func cased(name string) bool {
 	for _, r := range name {
 		if r == utf8.RuneError || upper(r) != r || unicode.ToLower(r) != r {
@@ -31,7 +31,7 @@ func cased(name string) bool {
 	return false
 }
 
-// Equal tells whether clients take two names for the same.
+// Equal reports whether clients take two names for the same.
 func Equal(a, b string) bool {
 	for a != "" && b != "" {
 		r, n := utf8.DecodeRuneInString(a)

@@ -89,7 +89,7 @@ func StoreMeta(ctx context.Context, n vfs.Node, m *Meta) error {
 	return n.SetAttr(ctx, system, &vfs.SetAttr{Mask: vfs.AttrBtime, Btime: vfs.Time{Sec: sec, Nsec: nsec}})
 }
 
-// OwnXattr tells whether an extended attribute is the server's own, which clients do not see.
+// OwnXattr reports whether an extended attribute is the server's own, which clients do not see.
 func OwnXattr(name string) bool { return name == metaName || strings.HasPrefix(name, streamPrefix) }
 
 // Attributes are the DOS attributes of an object: what it is, and what is kept of it. A file has the

@@ -99,7 +99,7 @@ func cutStream(e string) (base, stream string, which Stream, st wire.Status) {
 	return e[:i], name, StreamNamed, wire.StatusSuccess
 }
 
-// check tells whether an element can be a name (MS-FSCC 2.1.5.2).
+// check reports whether an element can be a name (MS-FSCC 2.1.5.2).
 func check(e string, posix bool) wire.Status {
 	switch e {
 	case "", ".":
@@ -169,7 +169,7 @@ func Visible(name string) string {
 	return string(b)
 }
 
-// mapped tells whether Visible changes the name.
+// mapped reports whether Visible changes the name.
 func mapped(name string) bool {
 	for i := range len(name) {
 		switch c := name[i]; c {

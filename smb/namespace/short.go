@@ -73,7 +73,7 @@ func shortChar(c byte) byte {
 	return 0
 }
 
-// isShort tells whether an upper-case name has the form of 8.3 characters.
+// isShort reports whether an upper-case name has the form of 8.3 characters.
 func isShort(name string) bool {
 	base, ext, dot := strings.Cut(name, ".")
 	if len(base) < 1 || len(base) > shortBase || dot && len(ext) < 1 || len(ext) > 3 {
@@ -89,7 +89,7 @@ func isShort(name string) bool {
 	return true
 }
 
-// MadeUp tells whether a name could be one that [ShortName] has made up.
+// MadeUp reports whether a name could be one that [ShortName] has made up.
 func MadeUp(name string) bool {
 	base, ext, dot := strings.Cut(name, ".")
 	if len(base) != shortBase || base[shortTilde] != '~' || dot && len(ext) < 1 || len(ext) > 3 {

@@ -30,10 +30,10 @@ type StreamRef struct {
 // NewStream is the stream of a name that is not there yet.
 func NewStream(name string) StreamRef { return StreamRef{name, streamPrefix + name + streamSuffix} }
 
-// mayHave tells whether objects of the kind can have named streams.
+// mayHave reports whether objects of the kind can have named streams.
 func mayHave(k vfs.Kind) bool { return k == vfs.KindRegular || k == vfs.KindDirectory }
 
-// HasStreams tells whether a node can have named streams: it is a file or directory, and the file system keeps extended attributes.
+// HasStreams reports whether a node can have named streams: it is a file or directory, and the file system keeps extended attributes.
 func HasStreams(ctx context.Context, n vfs.Node) bool {
 	x, ok := n.(vfs.Xattrer)
 	if !ok || !mayHave(n.Kind()) {

@@ -2,7 +2,7 @@ package secdesc
 
 import "fileserver/smb/wire"
 
-// decides tells whether the entry allows or denies something to somebody, here and unconditionally. An entry with a
+// decides reports whether the entry allows or denies something to somebody, here and unconditionally. An entry with a
 // condition does not: it is not evaluated, so it cannot allow; one that denies is taken to do so.
 func (e *ACE) decides() bool {
 	switch e.Type {
@@ -12,7 +12,7 @@ func (e *ACE) decides() bool {
 	return false
 }
 
-// denies tells whether an entry that decides denies.
+// denies reports whether an entry that decides denies.
 func (e *ACE) denies() bool { return e.Type != AccessAllowed && e.Type != AccessAllowedObject }
 
 // granted is what the list allows to somebody who is whoever in says: for every right the first entry counts (MS-DTYP 2.5.3.2).

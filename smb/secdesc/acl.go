@@ -32,7 +32,7 @@ const (
 	SystemScopedPolicyID        ACEType = 0x13
 )
 
-// object tells whether entries of the type have flags and GUIDs before the SID.
+// object reports whether entries of the type have flags and GUIDs before the SID.
 func (t ACEType) object() bool {
 	switch t {
 	case AccessAllowedObject, AccessDeniedObject, SystemAuditObject, SystemAlarmObject, AccessAllowedCallbackObject,
@@ -42,7 +42,7 @@ func (t ACEType) object() bool {
 	return false
 }
 
-// known tells whether entries of the type have a mask and a SID; the others that exist mean nothing to files.
+// known reports whether entries of the type have a mask and a SID; the others that exist mean nothing to files.
 func (t ACEType) known() bool { return t <= SystemScopedPolicyID && t != 0x04 }
 
 // ACEFlags are flags of an access control entry (MS-DTYP 2.4.4.1).

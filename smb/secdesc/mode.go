@@ -122,7 +122,7 @@ func isGroup(s SID, gid uint32) bool {
 	return ok && v == gid || s == CreatorGroup
 }
 
-// powerful tells whether the entry allows something to those who may do everything anyway.
+// powerful reports whether the entry allows something to those who may do everything anyway.
 func powerful(e *ACE) bool {
 	uid, ok := e.SID.UID()
 	return e.Type == AccessAllowed && (e.SID == Administrators || e.SID == LocalSystem || ok && uid == 0)

@@ -46,7 +46,7 @@ func ParseSID(b []byte) (s SID, err error) {
 	return s, nil
 }
 
-// IsZero tells whether there is no SID.
+// IsZero reports whether there is no SID.
 func (s SID) IsZero() bool { return s.revision == 0 }
 
 // Len is the length of the SID on the wire, bytes.
@@ -109,7 +109,7 @@ func ParseSIDString(text string) (s SID, err error) {
 	return s, nil
 }
 
-// under tells whether s is S-1-authority-sub…-x, and returns x.
+// under reports whether s is S-1-authority-sub…-x, and returns x.
 func (s SID) under(authority uint64, sub ...uint32) (x uint32, ok bool) {
 	if s.IsZero() || s.authority != authority || int(s.n) != len(sub)+1 {
 		return 0, false

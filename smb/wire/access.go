@@ -61,7 +61,7 @@ func (a AccessMask) MapGeneric() AccessMask {
 	return m
 }
 
-// Valid tells whether the mask asks for something, and only for rights that exist.
+// Valid reports whether the mask asks for something, and only for rights that exist.
 func (a AccessMask) Valid() bool { return a != 0 && a&^validAccess == 0 }
 
 // ShareAccess says what other opens may do (MS-SMB2 2.2.13).

@@ -39,7 +39,7 @@ func (u Uint16s) Len() int { return len(u) / 2 }
 // At is number i.
 func (u Uint16s) At(i int) uint16 { return le.Uint16(u[2*i:]) }
 
-// Has tells whether n is in the list.
+// Has reports whether n is in the list.
 func (u Uint16s) Has(n uint16) bool {
 	for i := range u.Len() {
 		if u.At(i) == n {

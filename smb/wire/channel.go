@@ -11,7 +11,7 @@ const (
 	ChannelRDMATransform    Channel = 3
 )
 
-// RDMA tells whether the data is placed by RDMA.
+// RDMA reports whether the data is placed by RDMA.
 func (c Channel) RDMA() bool { return c >= ChannelRDMAV1 && c <= ChannelRDMATransform }
 
 // channelInfo finds the channel info of a READ or WRITE. The fields mean nothing without a channel.

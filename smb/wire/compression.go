@@ -40,7 +40,7 @@ type CompressionPayload struct {
 	Data         []byte
 }
 
-// compressionSized tells whether payloads of the algorithm have a field OriginalPayloadSize.
+// compressionSized reports whether payloads of the algorithm have a field OriginalPayloadSize.
 func compressionSized(algorithm uint16) bool {
 	return algorithm != CompressionNone && algorithm != CompressionPatternV1
 }

@@ -68,7 +68,7 @@ const (
 	familyInterNetworkV6 = 0x0017
 )
 
-// AddNetworkInterface adds n; it tells whether there was room.
+// AddNetworkInterface adds n; it reports whether there was room.
 func (l *List) AddNetworkInterface(n *NetworkInterface) bool {
 	b := l.begin(8)
 	start := len(b)

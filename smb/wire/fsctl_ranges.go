@@ -14,7 +14,7 @@ func (r *Range) Append(b []byte) []byte {
 	return le.AppendUint64(le.AppendUint64(b, r.Offset), r.Length)
 }
 
-// Valid tells whether the range is one of 63-bit offsets.
+// Valid reports whether the range is one of 63-bit offsets.
 func (r *Range) Valid() bool {
 	return r.Offset < 1<<63 && r.Length < 1<<63 && r.Offset+r.Length <= 1<<63-1
 }
@@ -110,7 +110,7 @@ func (q *FileRegions) Append(b []byte) []byte {
 }
 
 // AppendFileRegions appends the output of FSCTL_QUERY_FILE_REGIONS: those of regions that fit in limit bytes (MS-FSCC 2.3.56). all
-// tells whether they all did.
+// reports whether they all did.
 func AppendFileRegions(b []byte, regions []FileRegions, limit int) (out []byte, all bool) {
 	n := min(len(regions), max(limit-16, 0)/24)
 	b = le.AppendUint32(b, 0)

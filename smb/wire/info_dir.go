@@ -42,7 +42,7 @@ func dirNameAt(c InfoClass) (at int, ok bool) {
 	return 0, false
 }
 
-// IsDirClass tells whether QUERY_DIRECTORY has the class.
+// IsDirClass reports whether QUERY_DIRECTORY has the class.
 func IsDirClass(c InfoClass) bool {
 	_, ok := dirNameAt(c)
 	return ok
@@ -53,7 +53,7 @@ const (
 	shortNameLen = 24
 )
 
-// AddDirEntry adds e in class c, which IsDirClass; it tells whether there was room.
+// AddDirEntry adds e in class c, which IsDirClass; it reports whether there was room.
 func (l *List) AddDirEntry(c InfoClass, e *DirEntry) bool {
 	b := l.begin(dirAlign)
 	start := len(b)

@@ -101,7 +101,7 @@ const (
 	RenameIgnoreReadonlyAttribute uint32 = 0x00000040
 )
 
-// renameEx tells whether the class has flags of 32 bits, and not of a byte.
+// renameEx reports whether the class has flags of 32 bits, and not of a byte.
 func renameEx(c InfoClass) bool {
 	return c == FileRenameInformationEx || c == FileLinkInformationEx
 }

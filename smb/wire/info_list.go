@@ -14,7 +14,7 @@ type Stream struct {
 
 const streamFixedLen = 24
 
-// AddStream adds s; it tells whether there was room.
+// AddStream adds s; it reports whether there was room.
 func (l *List) AddStream(s *Stream) bool {
 	b := l.begin(8)
 	start := len(b)
@@ -68,7 +68,7 @@ type Notify struct {
 	Name   string // relative to the directory
 }
 
-// AddNotify adds n; it tells whether there was room.
+// AddNotify adds n; it reports whether there was room.
 func (l *List) AddNotify(n *Notify) bool {
 	b := l.begin(4)
 	start := len(b)
@@ -105,7 +105,7 @@ type EA struct {
 	Value []byte // at most 65535 bytes; none removes the attribute
 }
 
-// AddEA adds e; it tells whether there was room.
+// AddEA adds e; it reports whether there was room.
 func (l *List) AddEA(e *EA) bool {
 	b := l.begin(4)
 	start := len(b)
@@ -199,7 +199,7 @@ func (a EANames) All() iter.Seq[[]byte] {
 	}
 }
 
-// AddEAName adds a name to such a list; it tells whether there was room.
+// AddEAName adds a name to such a list; it reports whether there was room.
 func (l *List) AddEAName(name []byte) bool {
 	b := l.begin(4)
 	start := len(b)

@@ -17,7 +17,7 @@ func (l *List) Bytes() []byte { return l.b }
 // Len is the length of the list in bytes.
 func (l *List) Len() int { return len(l.b) - l.base }
 
-// Empty tells whether there is no entry.
+// Empty reports whether there is no entry.
 func (l *List) Empty() bool { return l.last < 0 }
 
 // begin returns where the next entry is appended: aligned, behind the others.

@@ -79,7 +79,7 @@ func ParseNetnameContext(d []byte) (string, error) { return UTF16(d) }
 // holds and what the create context is called (SMB 3.1.1 POSIX Extensions 2.2.3.1, 2.2.13.2.16).
 var PosixGUID = GUID{0x93, 0xad, 0x25, 0x50, 0x9c, 0xb4, 0x11, 0xe7, 0xb4, 0x23, 0x83, 0xde, 0x96, 0x8b, 0xcd, 0x7c}
 
-// ParsePosixContext tells whether the data of a PosixExtensionsAvailable context names
+// ParsePosixContext reports whether the data of a PosixExtensionsAvailable context names
 // the version of the extensions that PosixGUID is. The data is a list of versions.
 func ParsePosixContext(d []byte) (bool, error) {
 	if len(d) == 0 || len(d)%16 != 0 {

@@ -31,7 +31,7 @@ const (
 	leaseBreakLen    = 44
 )
 
-// IsLeaseBreak tells whether msg, of command OPLOCK_BREAK, is about a lease: its structure size says it.
+// IsLeaseBreak reports whether msg, of command OPLOCK_BREAK, is about a lease: its structure size says it.
 func IsLeaseBreak(msg []byte) bool {
 	return len(msg) >= HeaderLen+2 && le.Uint16(msg[HeaderLen:]) != oplockBreakLen
 }

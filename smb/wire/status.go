@@ -112,7 +112,7 @@ const (
 	StatusOplockNotGranted       Status = 0xC00000E2
 )
 
-// Failed tells whether the status is an error or a warning.
+// Failed reports whether the status is an error or a warning.
 func (s Status) Failed() bool { return s >= 0x80000000 }
 
 // String is the name of the specification, or the number of a status that has no name here.

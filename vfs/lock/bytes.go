@@ -87,7 +87,7 @@ func (m *Manager) unlock(k *FileKey, o *Owner, r Range) []func() {
 // UnlockAll takes all locks of the file from o.
 func (m *Manager) UnlockAll(k FileKey, o Owner) { m.Unlock(k, o, Range{0, ToEnd}) }
 
-// Held tells whether o holds any lock of the file.
+// Held reports whether o holds any lock of the file.
 func (m *Manager) Held(k FileKey, o Owner) bool {
 	s := m.lock(&k)
 	defer s.mu.Unlock()

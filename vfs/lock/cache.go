@@ -99,7 +99,7 @@ func (f *file) cacheable(key CacheKey, want Caching, own int) Caching {
 	return want
 }
 
-// foreignLocks tells whether others than the key's client hold byte-range locks.
+// foreignLocks reports whether others than the key's client hold byte-range locks.
 func (f *file) foreignLocks(key CacheKey) bool {
 	found := false
 	f.locks.overlap(0, ^uint64(0), func(s *segment) bool {
@@ -229,7 +229,7 @@ func (c *Cache) begin() func() {
 	return func() { recall(from, to, ack) }
 }
 
-// Caching tells whether anybody caches anything: who would first have to find out which file is meant need not.
+// Caching reports whether anybody caches anything: who would first have to find out which file is meant need not.
 func (m *Manager) Caching() bool { return m.caches.Load() > 0 }
 
 // Recall makes everybody but the key come down to keep: before data is opened

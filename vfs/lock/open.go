@@ -145,7 +145,7 @@ func members(counts *[bits]int) (a Access) {
 	return a
 }
 
-// CheckIO tells whether somebody who has no open of the file may read (or write) r: [vfs.ErrShareViolation] if
+// CheckIO reports whether somebody who has no open of the file may read (or write) r: [vfs.ErrShareViolation] if
 // an open denies it. Locks do not forbid I/O. o is the owner on whose behalf it is, the zero Owner if there is none.
 //
 // Where no open of the file denies anything, it takes neither lock nor memory.

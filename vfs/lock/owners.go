@@ -62,7 +62,7 @@ func (os *owners) of(c client, only *Owner) (all []held) {
 	return all
 }
 
-// HeldAnywhere tells whether o holds locks of any file (RFC 8881 8.2.4, RFC 7530 16.37: RELEASE_LOCKOWNER fails then).
+// HeldAnywhere reports whether o holds locks of any file (RFC 8881 8.2.4, RFC 7530 16.37: RELEASE_LOCKOWNER fails then).
 func (m *Manager) HeldAnywhere(o Owner) bool { return len(m.owners.of(o.client(), &o)) > 0 }
 
 // ReleaseOwner takes all locks of all files from o.

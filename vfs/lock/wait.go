@@ -113,7 +113,7 @@ func (w *Waiter) blockers() (all []Owner) {
 	return all
 }
 
-// cycle tells whether the wait of w would close a circle. ws.mu is held, so that no other wait begins meanwhile.
+// cycle reports whether the wait of w would close a circle. ws.mu is held, so that no other wait begins meanwhile.
 func (ws *waits) cycle(w *Waiter) bool {
 	seen := make(map[Owner]bool)
 	queue := w.blockers()

@@ -116,10 +116,10 @@ func (h *Hub) count(what What, n int) {
 // always is waited for by every watch.
 const always What = 1 << 31
 
-// Wants tells whether somebody waits for any of what: if not, there is no need to report it. It costs one atomic load.
+// Wants reports whether somebody waits for any of what: if not, there is no need to report it. It costs one atomic load.
 func (h *Hub) Wants(what What) bool { return What(h.wanted.Load())&what != 0 }
 
-// Active tells whether anybody watches anything. It costs one atomic load.
+// Active reports whether anybody watches anything. It costs one atomic load.
 func (h *Hub) Active() bool { return h.wanted.Load() != 0 }
 
 // Report tells of changes of a file system that belong together, in their order. They have happened: it is called behind the

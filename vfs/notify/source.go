@@ -180,7 +180,7 @@ func (s *source) settled() {
 	}
 }
 
-// isEcho tells whether an event is of something that the server has reported. s.mu is held.
+// isEcho reports whether an event is of something that the server has reported. s.mu is held.
 func (s *source) isEcho(p *pending, now time.Time) bool {
 	switch p.Op {
 	case vfs.EntryAdded:

@@ -54,7 +54,7 @@ func (h *Hub) above(ctx context.Context, fs [16]byte, c *Change, told []*deliver
 	return told
 }
 
-// visible tells whether c may list all the directories.
+// visible reports whether c may list all the directories.
 func visible(ctx context.Context, way []vfs.Node, c *vfs.Cred) bool {
 	const need = vfs.AccessRead | vfs.AccessLookup
 	for _, n := range way {

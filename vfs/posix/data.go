@@ -217,7 +217,7 @@ type openList struct {
 	limit int
 }
 
-// add counts one more descriptor, of n; it tells whether there are too many.
+// add counts one more descriptor, of n; it reports whether there are too many.
 func (l *openList) add(n *node) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

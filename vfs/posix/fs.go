@@ -187,11 +187,11 @@ func (fs *FS) Root(context.Context) (vfs.Node, error) {
 // Caps implements [vfs.FS].
 func (fs *FS) Caps() vfs.Caps { return fs.caps }
 
-// KernelPermissions tells whether the kernel enforces permissions for the caller's identity. If not, [FS] does, and
+// KernelPermissions reports whether the kernel enforces permissions for the caller's identity. If not, [FS] does, and
 // every object belongs to the user the server runs as.
 func (fs *FS) KernelPermissions() bool { return fs.kernel }
 
-// NativeHandles tells whether handles are the kernel's (HandleNative).
+// NativeHandles reports whether handles are the kernel's (HandleNative).
 func (fs *FS) NativeHandles() bool { return fs.ids.native }
 
 // WriteErrors counts the failures to make written data stable, however they came to light. After

@@ -68,7 +68,7 @@ type hand struct {
 
 var errIdentity = errors.New("posix: the thread did not get the identity")
 
-// trial tells whether this process may take other identities.
+// trial reports whether this process may take other identities.
 func (w *crew) trial() bool {
 	if w.base.uid != 0 {
 		// Only for uid 0 does the kernel take CAP_DAC_OVERRIDE and its like away from a thread

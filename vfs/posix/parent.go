@@ -19,7 +19,7 @@ func up(fd int) (int, unix.Errno) {
 	return openat2(fd, &dots, &how)
 }
 
-// climb tells whether the directory of fd is the root or beneath it: [vfs.ErrStale] if not.
+// climb reports whether the directory of fd is the root or beneath it: [vfs.ErrStale] if not.
 func (fs *FS) climb(fd int) error {
 	var st unix.Statx_t
 	if e := statxFD(fs.root.fd, unix.STATX_INO, &st); e != 0 {
@@ -50,7 +50,7 @@ func (fs *FS) climb(fd int) error {
 	}
 }
 
-// stillBelow tells whether the directory is still beneath the root. Others than we may have moved
+// stillBelow reports whether the directory is still beneath the root. Others than we may have moved
 // it away. It looks once in a while only.
 func (n *node) stillBelow() error {
 	now := n.fs.tick.Load() | 1<<31 // never 0

@@ -126,7 +126,7 @@ func (fs *FS) Resolve(_ context.Context, h vfs.Handle) (vfs.Node, error) {
 	return n, nil
 }
 
-// usable tells whether a node found by the handle may be given out.
+// usable reports whether a node found by the handle may be given out.
 func (n *node) usable(h *vfs.Handle) error {
 	if n.h != *h {
 		return vfs.ErrStale // a forged end

@@ -96,7 +96,7 @@ func (r *rightsState) find(c *vfs.Cred) *verdict {
 	return nil
 }
 
-// unchanged tells whether the verdicts still hold; the caller holds rights.mu. Every write changes
+// unchanged reports whether the verdicts still hold; the caller holds rights.mu. Every write changes
 // the ctime, so that alone only makes us look whether an access control list has come.
 func (n *node) unchanged(st *unix.Statx_t, ctime uint64) bool {
 	r := &n.rights
@@ -113,7 +113,7 @@ func (n *node) unchanged(st *unix.Statx_t, ctime uint64) bool {
 	return true
 }
 
-// hasACL tells whether the object has a POSIX access control list, or may have.
+// hasACL reports whether the object has a POSIX access control list, or may have.
 func (n *node) hasACL() bool {
 	var path, name cname
 	path.setFD(n.fd)

@@ -120,7 +120,7 @@ func getdents(fd int, b []byte) (int, unix.Errno) {
 	}
 }
 
-// getxattrSize tells whether the object a path leads to has an extended attribute: nil, ENODATA, EOPNOTSUPP and so on.
+// getxattrSize reports whether the object a path leads to has an extended attribute: nil, ENODATA, EOPNOTSUPP and so on.
 func getxattrSize(path, name *cname) unix.Errno {
 	_, _, e := unix.Syscall6(unix.SYS_GETXATTR, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(name)), 0, 0, 0, 0)
 	return e

@@ -19,7 +19,7 @@ type object struct {
 
 func (o *object) isDir() bool { return o.kind == vfs.KindDirectory }
 
-// within tells whether o is dir or below it.
+// within reports whether o is dir or below it.
 func (o *object) within(dir *object) bool {
 	for ; ; o = o.parent {
 		if o == dir {

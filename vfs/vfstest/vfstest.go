@@ -95,7 +95,7 @@ func newEnv(t *testing.T, newFS func(t *testing.T) vfs.FS, opt Options) *env {
 	return e
 }
 
-// short tells whether the largest tests are to be scaled down.
+// short reports whether the largest tests are to be scaled down.
 func (e *env) short() bool { return e.opt.Short || raceEnabled || testing.Short() }
 
 // sub runs a subtest in the same file system.

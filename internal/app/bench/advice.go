@@ -18,7 +18,7 @@ import (
 	"fileserver/smb/wire"
 )
 
-// status tells whether the server has refused something with one of these.
+// status reports whether the server has refused something with one of these.
 func status(err error, smb []wire.Status, three []v3.Status, four []proto.Status) bool {
 	var s *smbclient.StatusError
 	var st3 v3.Status
@@ -27,7 +27,7 @@ func status(err error, smb []wire.Status, three []v3.Status, four []proto.Status
 		errors.As(err, &st4) && slices.Contains(four, st4)
 }
 
-// full tells whether there is no room on the server.
+// full reports whether there is no room on the server.
 func full(err error) bool {
 	return status(err, []wire.Status{wire.StatusDiskFull, wire.StatusQuotaExceeded}, []v3.Status{v3.ErrNoSpc, v3.ErrDQuot}, []proto.Status{proto.ErrNoSpc, proto.ErrDQuot})
 }

@@ -16,7 +16,7 @@ import (
 // errShort is a request that the server has done a part of.
 var errShort = errors.New("short")
 
-// refused tells whether the server has answered: the connection is there.
+// refused reports whether the server has answered: the connection is there.
 func refused(err error) bool {
 	var smb *smbclient.StatusError
 	var op *client.OpError

@@ -54,7 +54,7 @@ func fill(b []byte, file, off uint64, gen uint32) {
 	}
 }
 
-// check tells whether b is what the file has at off: whole cells of one generation, or of any where want is 0. It returns the
+// check reports whether b is what the file has at off: whole cells of one generation, or of any where want is 0. It returns the
 // generation, 0 if there are several.
 func check(b []byte, file, off uint64, want uint32) (uint32, error) {
 	first, uniform := uint32(0), true

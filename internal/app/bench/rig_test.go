@@ -208,7 +208,7 @@ func (r *rig) file(name string, how vfs.OpenFlags) (vfs.File, error) {
 	return n.Open(r.t.Context(), &vfs.Cred{}, how)
 }
 
-// exists tells whether a file is there.
+// exists reports whether a file is there.
 func (r *rig) exists(name string) bool {
 	f, err := r.file(name, vfs.OpenRead)
 	if err == nil {

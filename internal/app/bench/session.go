@@ -41,7 +41,7 @@ type IO interface {
 	Read(ctx context.Context, off uint64, n int) ([]byte, error)
 	// Write writes the first n bytes of Data at off. Less is an error.
 	Write(ctx context.Context, off uint64, n int) error
-	// Offloaded tells whether the data of the last call moved by RDMA READ or WRITE.
+	// Offloaded reports whether the data of the last call moved by RDMA READ or WRITE.
 	Offloaded() bool
 	Release() error
 }

@@ -181,7 +181,7 @@ func (r *Connection) judge(protos int) {
 	}
 }
 
-// inline tells whether RDMA is had for the connection, but not for the data of files, and explains that.
+// inline reports whether RDMA is had for the connection, but not for the data of files, and explains that.
 func (a *Attempt) inline() bool {
 	if a.Transport == "tcp" || a.SMB == nil || !a.SMB.SigningRequired && !a.SMB.Encrypted {
 		return false

@@ -128,7 +128,7 @@ func parseReply(b []byte) (rpc.AcceptStat, []byte, error) {
 	return rpc.AcceptStat(stat), d.Rest(), d.Err()
 }
 
-// isRejected tells whether the peer refused a connection by RDMA.
+// isRejected reports whether the peer refused a connection by RDMA.
 func isRejected(err error) (*rdma.RejectedError, bool) {
 	var e *rdma.RejectedError
 	ok := errors.As(err, &e)

@@ -64,7 +64,7 @@ func (e *examiner) portsOn(service string, t rdma.Transport) []uint16 {
 	return e.Config.SMBDirectPorts(t == rdma.TransportIWARP)
 }
 
-// devicePort tells whether a port of a service is not to be had, or not had, on a device.
+// devicePort reports whether a port of a service is not to be had, or not had, on a device.
 func (e *examiner) devicePort(service string, d *rdma.DeviceInfo, p *rdma.PortInfo, port uint16) bool {
 	reached, ours := false, false // whether clients can come to the device, and whether a server of ours waits there
 	for _, name := range p.Netdevs {

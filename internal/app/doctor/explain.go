@@ -25,7 +25,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, errTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &n) && n.Timeout()
 }
 
-// isEnded tells whether the peer ended the connection.
+// isEnded reports whether the peer ended the connection.
 func isEnded(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
 }

@@ -63,7 +63,7 @@ type Listener struct {
 	Holders []Process // none: the kernel, or a process that one may not look into
 }
 
-// holds tells whether the listener stands in the way of another one.
+// holds reports whether the listener stands in the way of another one.
 func (l *Listener) holds(a netip.AddrPort) bool {
 	mine, want := l.Addr.Addr(), a.Addr()
 	return l.Addr.Port() == a.Port() && (mine == want ||
@@ -71,7 +71,7 @@ func (l *Listener) holds(a netip.AddrPort) bool {
 		want.IsUnspecified() && want.Is4() == mine.Is4())
 }
 
-// ours tells whether a fileserver has it.
+// ours reports whether a fileserver has it.
 func (l *Listener) ours() bool {
 	return slices.ContainsFunc(l.Holders, func(p Process) bool { return p.Ours })
 }
@@ -152,7 +152,7 @@ func (f *Facts) ports() (list []wanted) {
 	return slices.DeleteFunc(list, func(w wanted) bool { return w.port == 0 })
 }
 
-// smbServed tells whether a server that starts now serves SMB.
+// smbServed reports whether a server that starts now serves SMB.
 func (f *Facts) smbServed() bool {
 	switch f.Config.SMB.Enabled {
 	case config.SwitchOff:
@@ -163,12 +163,12 @@ func (f *Facts) smbServed() bool {
 	return f.Users > 0
 }
 
-// listensOn tells whether an address of this machine is listened on.
+// listensOn reports whether an address of this machine is listened on.
 func (f *Facts) listensOn(a netip.Addr) bool {
 	return slices.ContainsFunc(f.Config.Listen, func(l netip.Addr) bool { return l == a || l.IsUnspecified() && l.Is4() == a.Is4() })
 }
 
-// used tells whether the configuration uses a device, and if not, why.
+// used reports whether the configuration uses a device, and if not, why.
 func (f *Facts) used(d *rdma.DeviceInfo) (bool, string) {
 	list := f.Config.RDMA.Devices
 	switch {
@@ -190,7 +190,7 @@ type Modules struct {
 	Available map[string]bool // that modprobe would find, and those built in; nil: unknown
 }
 
-// missing tells whether a module is neither loaded nor there to be loaded, as far as one can know.
+// missing reports whether a module is neither loaded nor there to be loaded, as far as one can know.
 func (m *Modules) missing(name string) bool {
 	return !m.Loaded[name] && m.Available != nil && !m.Available[name]
 }

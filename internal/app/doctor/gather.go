@@ -118,7 +118,7 @@ func self(pid int) string {
 	return strconv.Itoa(pid)
 }
 
-// capable tells whether a process has a capability.
+// capable reports whether a process has a capability.
 func capable(root string, pid int, cap uint) bool {
 	eff, err := strconv.ParseUint(status(root, pid, "CapEff"), 16, 64)
 	return err == nil && eff&(1<<cap) != 0

@@ -34,7 +34,7 @@ func (m *domains) attach(dev rdma.Device) (*rdma.Memory, error) {
 	return d.Attach()
 }
 
-// any tells whether a device is in use.
+// any reports whether a device is in use.
 func (m *domains) any() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -203,7 +203,7 @@ func (r *rdmaSide) listeners() int {
 	return len(r.open)
 }
 
-// listensAt tells whether a service is listened for by RDMA at an address of this machine.
+// listensAt reports whether a service is listened for by RDMA at an address of this machine.
 func (r *rdmaSide) listensAt(service string, a netip.Addr) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -37,7 +37,7 @@ func (p place) attrs() []any {
 	return []any{"service", p.service, "transport", p.transport.String(), "addr", p.addr.String(), "device", p.device}
 }
 
-// covers tells whether who listens here takes connections to an address of this machine.
+// covers reports whether who listens here takes connections to an address of this machine.
 func (p place) covers(a netip.Addr) bool {
 	l := p.addr.Addr()
 	return l == a || l.IsUnspecified() && l.Is4() == a.Is4()

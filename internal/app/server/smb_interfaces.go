@@ -72,7 +72,7 @@ func speed(t *rdma.Topology, n *rdma.Netdev, a netip.Addr) uint64 {
 	return best
 }
 
-// listensOn tells whether an address of this machine is listened on.
+// listensOn reports whether an address of this machine is listened on.
 func listensOn(listen []netip.Addr, a netip.Addr) bool {
 	return slices.ContainsFunc(listen, func(l netip.Addr) bool { return l == a || l.IsUnspecified() && l.Is4() == a.Is4() })
 }

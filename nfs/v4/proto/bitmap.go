@@ -20,7 +20,7 @@ func Bits(attrs ...int) (m Bitmap) {
 	return m
 }
 
-// Has tells whether the attribute is in the set.
+// Has reports whether the attribute is in the set.
 func (m *Bitmap) Has(a int) bool { return m[a/32]&(1<<(a%32)) != 0 }
 
 // Set adds the attribute.
@@ -29,7 +29,7 @@ func (m *Bitmap) Set(a int) { m[a/32] |= 1 << (a % 32) }
 // Clear removes the attribute.
 func (m *Bitmap) Clear(a int) { m[a/32] &^= 1 << (a % 32) }
 
-// IsEmpty tells whether nothing is in the set.
+// IsEmpty reports whether nothing is in the set.
 func (m *Bitmap) IsEmpty() bool { return *m == Bitmap{} }
 
 // And returns what is in both.

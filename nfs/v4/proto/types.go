@@ -32,7 +32,7 @@ var (
 	InvalidStateID   = StateID{Seq: ^uint32(0)}
 )
 
-// IsSpecial tells whether the other field is one that no state has.
+// IsSpecial reports whether the other field is one that no state has.
 func (s *StateID) IsSpecial() bool {
 	return s.Other == AnonymousStateID.Other || s.Other == BypassStateID.Other
 }

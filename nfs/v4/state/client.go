@@ -77,7 +77,7 @@ func recordKey(owner string, p Principal) string {
 // Renew renews the lease.
 func (c *Client) Renew(now time.Time) { c.renewed.Store(now.UnixNano()) }
 
-// Expired tells whether the lease has expired. A client with a request in progress is alive.
+// Expired reports whether the lease has expired. A client with a request in progress is alive.
 func (c *Client) Expired(now time.Time) bool {
 	return c.inFlight.Load() == 0 && c.age(now) > c.all.cfg.Lease
 }
@@ -86,10 +86,10 @@ func (c *Client) age(now time.Time) time.Duration {
 	return time.Duration(now.UnixNano() - c.renewed.Load())
 }
 
-// ReclaimDone tells whether the client has sent RECLAIM_COMPLETE: without, it gets no new state (RFC 8881 18.51.3).
+// ReclaimDone reports whether the client has sent RECLAIM_COMPLETE: without, it gets no new state (RFC 8881 18.51.3).
 func (c *Client) ReclaimDone() bool { return c.done.Load() }
 
-// NeedsRecord tells whether the record of the client must be written before it is given state.
+// NeedsRecord reports whether the record of the client must be written before it is given state.
 func (c *Client) NeedsRecord() bool { return !c.recorded.Load() }
 
 // SetRecorded says that the record has been written.

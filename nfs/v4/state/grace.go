@@ -31,10 +31,10 @@ func newGrace(known []string, now time.Time, length time.Duration) *Grace {
 	return g
 }
 
-// Active tells whether it lasts.
+// Active reports whether it lasts.
 func (g *Grace) Active() bool { return g.active.Load() }
 
-// MayReclaim tells whether the client of the record had state in the former run.
+// MayReclaim reports whether the client of the record had state in the former run.
 func (g *Grace) MayReclaim(record string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -49,7 +49,7 @@ func (g *Grace) Reclaimed(now time.Time) {
 	g.last = now
 }
 
-// done notes that the client of the record has finished, and tells whether that ended the period.
+// done notes that the client of the record has finished, and reports whether that ended the period.
 func (g *Grace) done(record string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,7 +60,7 @@ func (g *Grace) done(record string) bool {
 	return g.left == 0 && g.active.Swap(false)
 }
 
-// expire ends the period when its time is up, and tells whether it did.
+// expire ends the period when its time is up, and reports whether it did.
 func (g *Grace) expire(now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -93,7 +93,7 @@ func (c *Client) EndLock(l *LockState, agreed bool) (sid proto.StateID, closed b
 	return l.wire(), false
 }
 
-// lockable tells whether the open allows a lock (RFC 8881 18.10.3). Called with mu held.
+// lockable reports whether the open allows a lock (RFC 8881 18.10.3). Called with mu held.
 func (o *Open) lockable(write bool) proto.Status {
 	access, _ := o.union()
 	if write && access&ShareWrite == 0 || !write && access&ShareRead == 0 {

@@ -11,7 +11,7 @@ func putOther(o *proto.Other, instance uint32, num uint64) {
 	binary.BigEndian.PutUint64(o[4:], num)
 }
 
-// full tells whether the client can have no further state. Called with mu held.
+// full reports whether the client can have no further state. Called with mu held.
 func (c *Client) full() bool {
 	return len(c.states) >= c.all.cfg.MaxStates || c.all.states.Load() >= int64(c.all.cfg.MaxAllStates)
 }

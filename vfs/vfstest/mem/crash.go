@@ -117,7 +117,7 @@ func (c *copier) copyData(in, n *inode) {
 	c.to.used.Add(int64(n.attr.Used))
 }
 
-// Equal tells whether two trees have the same names, contents, modes and owners. Tests compare what a crash left with it.
+// Equal reports whether two trees have the same names, contents, modes and owners. Tests compare what a crash left with it.
 func Equal(a, b *FS) bool {
 	a.ns.RLock()
 	defer a.ns.RUnlock()

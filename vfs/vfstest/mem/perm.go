@@ -18,7 +18,7 @@ const (
 	modeGroupX = 0o010
 )
 
-// permits tells whether attributes a grant c all of want, as Linux decides for a process with fsuid and
+// permits reports whether attributes a grant c all of want, as Linux decides for a process with fsuid and
 // groups of c: only the first matching class counts; uid 0 may read and write anything, search any
 // directory, and execute what anyone may execute.
 func permits(a *vfs.Attr, c *vfs.Cred, want uint32) bool {

@@ -45,7 +45,7 @@ func (in *inode) Rename(ctx context.Context, c *vfs.Cred, from string, toDir vfs
 	return nil
 }
 
-// contains tells whether sub is in or below it. fs.ns is held.
+// contains reports whether sub is in or below it. fs.ns is held.
 func (in *inode) contains(sub *inode) bool {
 	for {
 		if sub == in {

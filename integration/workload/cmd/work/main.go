@@ -47,7 +47,7 @@ var commands = map[string]command{
 	"promises":      {2, promises},
 }
 
-// smb tells whether the file system is Linux' cifs.
+// smb reports whether the file system is Linux' cifs.
 var smb = os.Getenv("FS") == "smb"
 
 // tick is the step of time stamps.
