@@ -2,6 +2,7 @@ package v4
 
 import (
 	"fileserver/nfs/v4/proto"
+	"fileserver/nfs/v4/state"
 	"fileserver/vfs"
 )
 
@@ -90,4 +91,103 @@ func (c *compound) copyData(p *filePair, n int64) (done int64, err error) {
 		}
 	}
 	return done, nil
+}
+
+type cloneArgs struct {
+	src, dst          proto.StateID
+	srcOff, dstOff, n uint64
+}
+
+func (a *cloneArgs) decode(c *compound) bool {
+	a.src, a.dst = proto.DecodeStateID(c.d), proto.DecodeStateID(c.d)
+	a.srcOff, a.dstOff, a.n = c.d.Uint64(), c.d.Uint64(), c.d.Uint64()
+	return c.badXDR()
+}
+
+// clone is CLONE (RFC 7862 15.13).
+func (c *compound) clone() proto.Status {
+	var a cloneArgs
+	if a.decode(c) {
+		return proto.ErrBadXDR
+	}
+	p, st := c.pair(&a)
+	if st != proto.OK {
+		return st
+	}
+	defer p.end()
+	cl, ok := p.dst.File.(vfs.Cloner)
+	if !ok {
+		return proto.ErrNotSupp
+	}
+	if err := cl.CloneFrom(c.ctx, p.src.File, p.srcOff, p.dstOff, p.n); err != nil {
+		return statusOf(err)
+	}
+	c.changes().Written(c.ctx, c.cur.node)
+	return statusOf(p.dst.Commit(c.ctx, p.dstOff, p.n))
+}
+
+// filePair is source and destination of CLONE and COPY, checked.
+type filePair struct {
+	src, dst          access
+	srcOff, dstOff, n int64 // n 0: up to the source's end
+	size              int64 // of the source
+}
+
+func (p *filePair) end() {
+	p.src.end()
+	p.dst.end()
+}
+
+// pair finds the saved and the current file, and checks the ranges (RFC 7862 15.2.3, 15.13.3).
+func (c *compound) pair(a *cloneArgs) (p filePair, st proto.Status) {
+	if c.saved.pseudo != nil || c.cur.pseudo != nil {
+		return p, proto.ErrWrongType
+	}
+	for _, t := range []*target{&c.saved, &c.cur} {
+		if t.regular() != proto.OK {
+			return p, proto.ErrWrongType
+		}
+	}
+	if c.saved.key().FS != c.cur.key().FS {
+		return p, proto.ErrXDev
+	}
+	if a.src == proto.CurrentStateID { // of the saved filehandle
+		a.src = c.savedSID
+	}
+	if p.srcOff, p.n, st = signed(a.srcOff, a.n); st != proto.OK {
+		return p, st
+	}
+	if p.dstOff, _, st = signed(a.dstOff, a.n); st != proto.OK {
+		return p, st
+	}
+	if p.src, st = c.use(&c.saved, a.src, state.ShareRead); st != proto.OK {
+		return p, st
+	}
+	if p.dst, st = c.use(&c.cur, a.dst, state.ShareWrite); st != proto.OK {
+		p.src.end()
+		return p, st
+	}
+	at, err := p.src.GetAttr(c.ctx, vfs.AttrSize)
+	p.size = int64(at.Size)
+	switch {
+	case err != nil:
+		st = statusOf(err)
+	case p.srcOff > p.size || p.n > p.size-p.srcOff:
+		st = proto.ErrInval
+	case c.saved.key() == c.cur.key() && overlap(&p):
+		st = proto.ErrInval
+	}
+	if st != proto.OK {
+		p.end()
+	}
+	return p, st
+}
+
+// overlap reports whether the ranges of a pair within one file do.
+func overlap(p *filePair) bool {
+	n := p.n
+	if n == 0 {
+		n = p.size - p.srcOff
+	}
+	return p.srcOff < p.dstOff+n && p.dstOff < p.srcOff+n
 }

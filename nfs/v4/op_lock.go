@@ -163,3 +163,91 @@ func (c *compound) stateID(sid proto.StateID) {
 	c.r.Head = sid.Append(c.r.Head)
 	c.curSID = sid
 }
+
+type lockTArgs struct {
+	kind  uint32
+	rng   lock.Range
+	owner []byte
+}
+
+func (a *lockTArgs) decode(c *compound) bool {
+	d := c.d
+	a.kind = d.Uint32()
+	a.rng.Off, a.rng.Len = d.Uint64(), d.Uint64()
+	d.Uint64() // clientid
+	a.owner = d.Opaque(proto.OpaqueLimit)
+	if a.kind < readLT || a.kind > writewLT {
+		d.Fail(xdr.ErrBadValue)
+	}
+	return c.badXDR()
+}
+
+// lockT is LOCKT (RFC 8881 18.11).
+func (c *compound) lockT() proto.Status {
+	var a lockTArgs
+	if a.decode(c) {
+		return proto.ErrBadXDR
+	}
+	if st := c.cur.regular(); st != proto.OK {
+		return st
+	}
+	if st := badRange(&a.rng); st != proto.OK {
+		return st
+	}
+	if c.srv.clients.Grace().Active() {
+		return proto.ErrGrace
+	}
+	write := a.kind == writeLT || a.kind == writewLT
+	if d := c.tryLock(c.cur.key(), c.client.LockOwner(string(a.owner)), a.rng, write, true); d != nil {
+		c.denied(d)
+		return proto.ErrDenied
+	}
+	return proto.OK
+}
+
+type lockUArgs struct {
+	kind uint32
+	sid  proto.StateID
+	rng  lock.Range
+}
+
+func (a *lockUArgs) decode(c *compound) bool {
+	d := c.d
+	a.kind = d.Uint32()
+	d.Uint32() // seqid
+	a.sid = proto.DecodeStateID(d)
+	a.rng.Off, a.rng.Len = d.Uint64(), d.Uint64()
+	if a.kind < readLT || a.kind > writewLT {
+		d.Fail(xdr.ErrBadValue)
+	}
+	return c.badXDR()
+}
+
+// lockU is LOCKU (RFC 8881 18.12).
+func (c *compound) lockU() proto.Status {
+	var a lockUArgs
+	if a.decode(c) {
+		return proto.ErrBadXDR
+	}
+	if st := c.cur.regular(); st != proto.OK {
+		return st
+	}
+	if st := badRange(&a.rng); st != proto.OK {
+		return st
+	}
+	if st := c.resolve(&a.sid); st != proto.OK {
+		return st
+	}
+	key := c.cur.key()
+	l, st := c.client.ContinueLock(&a.sid, key, false, true)
+	if st != proto.OK {
+		return st
+	}
+	c.srv.cfg.Locks.Unlock(key, l.Owner, a.rng)
+	sid, closed := c.client.EndLock(l, true)
+	if closed {
+		return proto.ErrBadStateID
+	}
+	c.stateID(sid)
+	return proto.OK
+}
