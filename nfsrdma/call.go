@@ -119,17 +119,7 @@ func (k *call) start() {
 		k.fetch()
 		return
 	}
-	k.submit()
-}
-
-// submit has the call run: by the completion goroutine, if that runs tasks, where it moves a little data and has the memory for it,
-// so that it is not likely to wait for anything.
-func (k *call) submit() {
-	c := k.c
-	if k.weight > 0 && k.weight <= mostInline && (k.own != nil || k.reply != nil) && c.ep.Take(k) {
-		return
-	}
-	c.srv.workers.Submit(k)
+	k.c.srv.workers.Submit(k)
 }
 
 // fetch pulls the Read chunks.
@@ -155,7 +145,7 @@ func (k *call) Completed(err error) {
 		k.failed.Store(true)
 	}
 	if k.pending.Add(-1) == 0 {
-		k.submit()
+		k.c.srv.workers.Submit(k)
 	}
 }
 

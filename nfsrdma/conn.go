@@ -97,7 +97,7 @@ func newConn(s *Server, id rdma.ID) (*Conn, error) {
 	c.replies = append(c.replies, &replyBuf{first})
 	c.ep, err = rdma.NewEndpoint(id, rdma.EndpointConfig{
 		Memory: mem, SendDepth: 2*s.cfg.Credits + 64, ReadDepth: s.cfg.ReadDepth,
-		RecvDepth: s.cfg.Credits + spareRecvs, RecvSize: s.cfg.Inline, Handler: c, Inline: s.cfg.Run,
+		RecvDepth: s.cfg.Credits + spareRecvs, RecvSize: s.cfg.Inline, Handler: c,
 	})
 	if err != nil {
 		first.Release()

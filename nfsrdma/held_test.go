@@ -128,9 +128,9 @@ func TestShutdownLeavesVanishedClients(t *testing.T) {
 	})
 }
 
-// TestInlineCallsHoldUpNothing: calls that the completion goroutine runs, and that wait, do not hold up those behind them.
-func TestInlineCallsHoldUpNothing(t *testing.T) {
-	e := newEnv(t, options{caps: mem.IWARPCaps(), server: Config{Run: rdma.InlineAlways}})
+// TestWaitingCallsHoldUpNothing: calls that wait do not hold up those behind them.
+func TestWaitingCallsHoldUpNothing(t *testing.T) {
+	e := newEnv(t, options{caps: mem.IWARPCaps()})
 	c := e.dial(ClientConfig{})
 	do(t, c, &Request{Head: head(doHead, 5)})
 	var ends []<-chan error

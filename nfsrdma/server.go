@@ -33,8 +33,6 @@ const (
 	spareRecvs = 8
 	// keptReplies is how many reply buffers a connection keeps once it has needed them.
 	keptReplies = 32
-	// mostInline is the weight of a call, bytes, that the completion goroutine runs, where it runs any.
-	mostInline = 128 << 10
 	// drainPatience is how long a client may take none of its replies, and send none of its data, while the server stops.
 	drainPatience = 3 * time.Second
 )
@@ -54,9 +52,6 @@ type Config struct {
 	MaxMessage int // bytes; 0: DefaultMaxMessage
 	MaxHeld    int // bytes; 0: DefaultMaxHeld. Calls beyond it wait for others of their connection
 	ReadDepth  int // 0: DefaultReadDepth
-
-	// Run says where calls that move a little data are run; the others are by goroutines of their own.
-	Run rdma.Inline
 }
 
 // Server serves RPC-over-RDMA on listeners.

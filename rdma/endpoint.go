@@ -28,7 +28,6 @@ type EndpointConfig struct {
 	ReadDepth int     // READs outstanding at most; 0: DefaultReadDepth. They have slots of their own
 	RecvDepth int     // receives kept posted
 	RecvSize  int     // bytes of each receive
-	Inline    Inline  // where tasks are run that Take is asked to take
 	Handler   EndpointHandler
 }
 
@@ -95,7 +94,6 @@ type Endpoint struct {
 	sink    *sink // nil: READs go straight to their buffers
 
 	stall    stall
-	tasks    tasks
 	readQ    readQueue
 	reads    []*readOp
 	spareRd  *readOp
@@ -227,7 +225,7 @@ func (e *Endpoint) Done() <-chan struct{} { return e.done }
 // when it returns.
 func (e *Endpoint) Start() {
 	if e.begin(context.Background()) {
-		go e.lead()
+		go e.handleCompletions()
 	}
 }
 
@@ -237,7 +235,7 @@ func (e *Endpoint) Start() {
 // established. When ctx ends Run disconnects, with the context's cause.
 func (e *Endpoint) Run(ctx context.Context) {
 	if e.begin(ctx) {
-		e.lead()
+		e.handleCompletions()
 	}
 	<-e.done
 }
@@ -254,23 +252,15 @@ func (e *Endpoint) begin(ctx context.Context) (ok bool) {
 	e.wait, e.wake = context.WithCancel(ctx)
 	e.started = true
 	e.credits = min(ord, e.cfg.ReadDepth)
-	e.tasks.here = e.cfg.Inline.here()
 	e.events = make(chan error, 1)
 	go e.watch(e.events)
 	return true
 }
 
-// lead makes a goroutine the completion goroutine, until the end, or until another takes over while it runs a task.
-func (e *Endpoint) lead() {
-	for e.runTasks() {
-		if e.isFailing() {
-			e.drain(e.events)
-			return
-		}
+// handleCompletions is the completion goroutine.
+func (e *Endpoint) handleCompletions() {
+	for !e.isFailing() {
 		n := e.cq.Poll(e.wcs)
-		if n > 0 {
-			e.hand()
-		}
 		for i := range e.wcs[:n] {
 			e.complete(&e.wcs[i])
 		}
@@ -284,6 +274,7 @@ func (e *Endpoint) lead() {
 			}
 		}
 	}
+	e.drain(e.events)
 }
 
 func (e *Endpoint) isFailing() bool {

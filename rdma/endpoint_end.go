@@ -96,7 +96,7 @@ func (e *Endpoint) drain(events <-chan error) {
 	defer e.wake()
 	e.wake = cancel
 	e.mu.Unlock()
-	e.unwatch()
+	e.stopStallTimer()
 	e.refuseQueued()
 	for {
 		n := e.cq.Poll(e.wcs)

@@ -51,14 +51,11 @@ func (e *Endpoint) checkStall() {
 	}
 }
 
-// unwatch ends the watch. Called when the endpoint is failing.
-func (e *Endpoint) unwatch() {
+// stopStallTimer is called when the endpoint is failing.
+func (e *Endpoint) stopStallTimer() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if t := e.stall.timer; t != nil {
-		t.Stop()
-	}
-	if t := e.tasks.timer; t != nil {
 		t.Stop()
 	}
 }

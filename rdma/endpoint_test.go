@@ -52,7 +52,6 @@ type pairConfig struct {
 	wrap                 func(rdma.ID) rdma.ID
 	access               rdma.Access
 	own                  bool // the server has a protection domain of its own
-	inline               rdma.Inline
 }
 
 // pair makes a connection of two endpoints over rdma/rdmatest/mem.
@@ -129,7 +128,7 @@ func newSide(t testing.TB, c pairConfig, id rdma.ID) *side {
 		t.Fatal(err)
 	}
 	s.ep, err = rdma.NewEndpoint(id, rdma.EndpointConfig{
-		Memory: s.mem, SendDepth: c.send, RecvDepth: c.recv, RecvSize: c.recvSize, Handler: s, Inline: c.inline,
+		Memory: s.mem, SendDepth: c.send, RecvDepth: c.recv, RecvSize: c.recvSize, Handler: s,
 	})
 	if err != nil {
 		t.Fatal(err)

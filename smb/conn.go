@@ -24,7 +24,6 @@ type Conn struct {
 	t      transport.Conn
 	info   *transport.Info
 	placer transport.Placer // nil without RDMA
-	runner transport.Runner // nil: the transport runs nothing
 	log    *slog.Logger
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
@@ -75,7 +74,6 @@ func (s *Server) Handler(t transport.Conn) transport.Handler {
 		log:      s.cfg.Logger.With("remote", info.RemoteAddr, "transport", info.Transport),
 		channels: map[uint64]*channel{}, setups: map[uint64]*setup{},
 	}
-	c.runner, _ = t.(transport.Runner)
 	c.hold.limit = int64(s.cfg.MaxHeld)
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	s.mu.Lock()

@@ -49,32 +49,7 @@ func (c *Conn) Message(buf *slab.Buf) {
 		return
 	}
 	ch.findOpens()
-	c.submit(ch)
-}
-
-// submit has a message executed: where the transport runs tasks by itself, if it moves no more than a little data.
-func (c *Conn) submit(ch *chain) {
-	if c.runner != nil && ch.small() && c.runner.Take(ch) {
-		return
-	}
 	c.srv.workers.Submit(ch)
-}
-
-// mostInline is the data, bytes, that a message moves at most that the transport may run.
-const mostInline = 64 << 10
-
-// small reports whether the message is a READ or WRITE of a little data.
-func (ch *chain) small() bool {
-	if len(ch.reqs) != 1 || ch.closed {
-		return false
-	}
-	switch r := &ch.reqs[0]; r.hdr.Command {
-	case wire.CmdRead, wire.CmdWrite:
-		const length, remaining = wire.HeaderLen + 4, wire.HeaderLen + 36 // of WRITE, MS-SMB2 2.2.21; of READ, 2.2.19, length is there, too
-		return len(r.msg) >= remaining+4 && le.Uint32(r.msg[length:]) <= mostInline &&
-			(r.hdr.Command == wire.CmdRead || le.Uint32(r.msg[remaining:]) <= mostInline)
-	}
-	return false
 }
 
 // accept finds out what a message is and notes its requests.

@@ -182,7 +182,7 @@ func (r *request) pull(buf *slab.Buf, off, n int, then func(context.Context, *re
 // Completed implements [transport.Completion].
 func (r *request) Completed(err error) {
 	r.placed = err
-	r.conn.submit(r.chain)
+	r.conn.srv.workers.Submit(r.chain)
 }
 
 // reset gives back what the request holds and makes it ready for its next use.

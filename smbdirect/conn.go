@@ -115,7 +115,7 @@ func newConn(id rdma.ID, mem *rdma.Memory, p Params, client bool, connID uint64,
 	}
 	var err error
 	c.ep, err = rdma.NewEndpoint(id, rdma.EndpointConfig{
-		Memory: mem, SendDepth: sendDepth, ReadDepth: reads, RecvDepth: p.Credits, RecvSize: max(p.ReceiveSize, 512), Handler: c, Inline: p.Run,
+		Memory: mem, SendDepth: sendDepth, ReadDepth: reads, RecvDepth: p.Credits, RecvSize: max(p.ReceiveSize, 512), Handler: c,
 	})
 	if err != nil {
 		c.headers.Release()
@@ -140,9 +140,6 @@ func (c *Conn) Info() *transport.Info { return &c.info }
 
 // Authenticated implements [transport.Authenticator].
 func (c *Conn) Authenticated() { c.early.Store(0) }
-
-// Take implements [transport.Runner].
-func (c *Conn) Take(t transport.Task) bool { return c.ep.Take(t) }
 
 // Placer implements [transport.Conn].
 func (c *Conn) Placer() transport.Placer { return c }

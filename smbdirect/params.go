@@ -3,8 +3,6 @@ package smbdirect
 import (
 	"fmt"
 	"time"
-
-	"fileserver/rdma"
 )
 
 // Implementation constants: what Windows and Linux use (MS-SMBD appendix B), and
@@ -39,7 +37,6 @@ type Params struct {
 	// Idle and Keepalive are the timers of MS-SMBD 3.1.2; Grant the send credit grant timer.
 	Idle, Keepalive, Grant time.Duration
 	Negotiate              time.Duration
-	Run                    rdma.Inline // whether the endpoint runs small tasks itself ([Conn.Take])
 }
 
 func (p Params) withDefaults(client bool) Params {

@@ -90,13 +90,6 @@ type Conn interface {
 // authenticated: the handler says so when that is the case. It may be called more than once.
 type Authenticator interface{ Authenticated() }
 
-// Runner is implemented by a Conn that may run a task on the goroutine that calls the handler and completions, soon and
-// not at once; false: it does not, and the caller has it run. It is for tasks that probably will not block, and to be called by those.
-type Runner interface{ Take(t Task) bool }
-
-// Task is a piece of work.
-type Task interface{ Run() }
-
 // Placer reads the peer's memory. Writing is part of a message ([Outgoing].Place).
 type Placer interface {
 	// Read pulls the descriptors' bytes, one after the other, into buf from
