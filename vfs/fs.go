@@ -74,7 +74,8 @@ type Node interface {
 	ReadDir(ctx context.Context, c *Cred, cookie uint64, mask AttrMask, wantHandle bool, fn func(*DirEntry) bool) (eof bool, err error)
 
 	// Open opens a regular file for reading, writing or both, after checking
-	// that c may. Owners may always ([AccessOwnerOverride] in the flags), as NFS without opens requires.
+	// that c may. Two flags let more callers through, for protocols whose clients have already asked:
+	// [AccessOwnerOverride] and [ReadIfExecutable].
 	Open(ctx context.Context, c *Cred, flags OpenFlags) (File, error)
 }
 
@@ -104,6 +105,9 @@ const (
 	OpenWrite
 	// AccessOwnerOverride lets the owner of the file through whatever its mode says.
 	AccessOwnerOverride
+	// ReadIfExecutable lets a caller who may execute the file read it, too: a client must read what it
+	// executes (RFC 1813 4.4, RFC 8881 18.22.4). It matters only where the file is opened for reading alone.
+	ReadIfExecutable
 )
 
 // Stability is how stable a write is when it returns (RFC 1813 3.3.7 stable_how).

@@ -124,33 +124,13 @@ func (s *server) open(ctx context.Context, o *object, off, n uint64, write bool)
 	if st := s.checkIO(ctx, o, off, n, write); st != OK {
 		return nil, st
 	}
-	flags := vfs.OpenRead | vfs.AccessOwnerOverride
+	flags := vfs.OpenRead | vfs.AccessOwnerOverride | vfs.ReadIfExecutable
 	if write {
 		flags = vfs.OpenWrite | vfs.AccessOwnerOverride
 	}
 	f, err := o.node.Open(ctx, o.cred, flags)
-	if err != nil && !write && vfs.StatusOf(err) == vfs.ErrAccess {
-		f, err = o.openToExecute(ctx)
-	}
 	if err != nil {
 		return nil, statusOf(err)
 	}
 	return f, OK
-}
-
-// openToExecute opens for reading a file that the caller may execute: a client must read what it executes (RFC 1813 4.4).
-func (o *object) openToExecute(ctx context.Context) (vfs.File, error) {
-	got, err := o.node.Access(ctx, o.cred, vfs.AccessExecute)
-	if err != nil {
-		return nil, err
-	}
-	if got&vfs.AccessExecute == 0 || o.node.Kind() != vfs.KindRegular {
-		return nil, vfs.ErrAccess
-	}
-	a, err := o.node.GetAttr(ctx, vfs.AttrUID|vfs.AttrGID)
-	if err != nil {
-		return nil, err
-	}
-	// The file is never returned to anybody: it is read from, once.
-	return o.node.Open(ctx, &vfs.Cred{UID: a.UID, GID: a.GID}, vfs.OpenRead|vfs.AccessOwnerOverride)
 }

@@ -78,7 +78,7 @@ func (c *compound) use(t *target, sid proto.StateID, want state.Share) (access, 
 	if st := c.recall(&key, keep); st != proto.OK {
 		return access{}, st
 	}
-	how := vfs.OpenRead | vfs.AccessOwnerOverride
+	how := vfs.OpenRead | vfs.AccessOwnerOverride | vfs.ReadIfExecutable
 	if want&state.ShareWrite != 0 {
 		how = vfs.OpenWrite | vfs.AccessOwnerOverride
 	}

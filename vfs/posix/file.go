@@ -18,8 +18,7 @@ type file struct {
 	next  *file // of the free list
 }
 
-// Open implements [vfs.Node]. With [vfs.AccessOwnerOverride] a file may also be read by those
-// who may only execute it, as clients do to run it (RFC 1813 4.4).
+// Open implements [vfs.Node].
 func (n *node) Open(_ context.Context, c *vfs.Cred, flags vfs.OpenFlags) (vfs.File, error) {
 	switch n.kind {
 	case vfs.KindRegular:
@@ -72,17 +71,15 @@ func (n *node) mayOpen(c *vfs.Cred, flags vfs.OpenFlags) error {
 	if ok == want {
 		return nil
 	}
-	if flags&vfs.AccessOwnerOverride == 0 {
-		return n.fs.denied(want &^ ok)
-	}
-	if c.UID == st.Uid {
+	if flags&vfs.AccessOwnerOverride != 0 && c.UID == st.Uid {
 		if want&^ok&mayWrite != 0 && n.fs.readOnly() {
 			return vfs.ErrReadOnly
 		}
 		return nil
 	}
-	if want == mayRead {
-		if ok, err = n.allowed(c, mayExec, &st); err != nil || ok != 0 {
+	if flags&vfs.ReadIfExecutable != 0 && want == mayRead {
+		exec, err := n.allowed(c, mayExec, &st)
+		if err != nil || exec != 0 {
 			return err
 		}
 	}

@@ -210,6 +210,7 @@ var calls = map[string]func(c *vfs.Cred, d, f vfs.Node) error{
 	"Open rw":          open(vfs.OpenRead | vfs.OpenWrite),
 	"Open r override":  open(vfs.OpenRead | vfs.AccessOwnerOverride),
 	"Open rw override": open(vfs.OpenRead | vfs.OpenWrite | vfs.AccessOwnerOverride),
+	"Open r if exec":   open(vfs.OpenRead | vfs.ReadIfExecutable),
 	"GetXattr": func(c *vfs.Cred, _, f vfs.Node) error {
 		_, err := f.(vfs.Xattrer).GetXattr(ctx, c, "a")
 		return err

@@ -121,6 +121,29 @@ func (e *env) tryFile(f vfs.Node, m uint32, c *vfs.Cred, bits uint32) {
 			e.Errorf("mode %o: Open(%d) by %d: %v, want %v", m, flags, c.UID, err, st)
 		}
 	}
+	e.tryExecutable(f, m, c, bits)
+}
+
+// tryExecutable checks what [vfs.ReadIfExecutable] adds: reading, and nothing else.
+func (e *env) tryExecutable(f vfs.Node, m uint32, c *vfs.Cred, bits uint32) {
+	e.Helper()
+	for flags, may := range map[vfs.OpenFlags]bool{
+		vfs.OpenRead:                 bits&5 != 0,
+		vfs.OpenWrite:                bits&2 != 0,
+		vfs.OpenRead | vfs.OpenWrite: bits&6 == 6,
+	} {
+		file, err := f.Open(e.ctx, c, flags|vfs.ReadIfExecutable)
+		if err == nil {
+			file.Close()
+		}
+		want := vfs.ErrAccess
+		if may {
+			want = vfs.OK
+		}
+		if vfs.StatusOf(err) != want {
+			e.Errorf("mode %o: Open(%d|ReadIfExecutable) by %d: %v, want %v", m, flags, c.UID, err, want)
+		}
+	}
 }
 
 // testDirModes tries every permission of a directory for owner, group and others.

@@ -9,6 +9,7 @@
 //   - A new object has exactly the mode asked for (no umask), but for a directory the set-id bits: set-gid is inherited.
 //   - The owner may set the size of a file whatever its mode says: an NFSv3 client truncates what it had open
 //     before it was made read-only.
+//   - Who may execute a file, but not read it, may open it for reading with ReadIfExecutable, and with nothing else.
 //   - An object without a name lives as long as a File has it open. Then its handle fails with ErrStale.
 //   - A Node or File of another file system, given as an argument, fails with ErrXDev.
 package vfstest

@@ -72,7 +72,8 @@ func (in *inode) Open(ctx context.Context, c *vfs.Cred, flags vfs.OpenFlags) (vf
 		return nil, vfs.ErrInvalid
 	}
 	in.mu.RLock()
-	ok := permits(&in.attr, c, want) || flags&vfs.AccessOwnerOverride != 0 && c.UID == in.attr.UID
+	ok := permits(&in.attr, c, want) || flags&vfs.AccessOwnerOverride != 0 && c.UID == in.attr.UID ||
+		flags&vfs.ReadIfExecutable != 0 && want == mayRead && permits(&in.attr, c, mayExec)
 	in.mu.RUnlock()
 	if !ok {
 		return nil, vfs.ErrAccess
