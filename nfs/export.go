@@ -135,3 +135,9 @@ func (x *Exports) List() []*Export {
 	}
 	return nil
 }
+
+// Admits reports whether any export allows the client at addr. Of an address that none allows,
+// connections are closed at accept, and operations without an export are refused.
+func (x *Exports) Admits(addr netip.Addr) bool {
+	return slices.ContainsFunc(x.List(), func(e *Export) bool { return e.Allows(addr) })
+}

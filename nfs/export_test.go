@@ -40,6 +40,31 @@ func TestAdmits(t *testing.T) {
 	}
 }
 
+// TestExportsAdmit: one export that allows an address is enough, and a reload counts at once.
+func TestExportsAdmit(t *testing.T) {
+	one := &Export{ID: 1, Path: "/one", Clients: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
+	two := &Export{ID: 2, Path: "/two", Clients: []netip.Prefix{netip.MustParsePrefix("2001:db8::/32")}}
+	var x Exports
+	check := func(addr string, want bool) {
+		t.Helper()
+		if x.Admits(netip.MustParseAddr(addr)) != want {
+			t.Errorf("%s: %v", addr, !want)
+		}
+	}
+	check("192.0.2.1", false)
+	x.Replace([]*Export{one, two})
+	check("192.0.2.1", true)
+	check("::ffff:192.0.2.1", true)
+	check("2001:db8::1", true)
+	check("192.0.3.1", false)
+	if x.Admits(netip.Addr{}) {
+		t.Error("no address is admitted")
+	}
+	x.Replace([]*Export{two})
+	check("192.0.2.1", false)
+	check("2001:db8::1", true)
+}
+
 // TestCred: the credential stays as stated, whatever the exports it passes through make of it.
 func TestCred(t *testing.T) {
 	none := &Export{Squash: SquashNone, AnonUID: 7, AnonGID: 8}

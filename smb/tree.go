@@ -88,6 +88,18 @@ func (s *Server) SetShares(shares []*Share) {
 	}
 }
 
+// Admits reports whether any share admits the client address. The share of named pipes does not count.
+func (s *Server) Admits(a netip.Addr) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sh := range s.shares {
+		if sh != s.ipc && sh.admits(a) {
+			return true
+		}
+	}
+	return false
+}
+
 // ipcName is the share of named pipes.
 const ipcName = "ipc$"
 
