@@ -26,13 +26,12 @@ type cq struct {
 	dev    *device
 	number uint64 // the order of locking
 	depth  int
-	file   *os.File // of the completion channel; with a blocker, while one sleeps in the poller all the same
+	file   *os.File // of the completion channel
 	raw    syscall.RawConn
 	take   func(uintptr) bool // for raw.Read
 	closed chan struct{}
 	gated  atomic.Int32 // queue pairs that wait for their peer's first message
 	wait   waiter
-	block  *blocker // nil: one sleeps in the runtime's poller
 
 	mu       sync.Mutex
 	h        cqHandle // zero when the device is gone
@@ -42,7 +41,7 @@ type cq struct {
 	attached int // depths of the queues that complete here
 	qps      map[uint32]*qp
 	armed    bool
-	kicked   bool // the file's deadline is set, to wake the waiter
+	woken    bool // the file's deadline is set, to wake the waiter
 }
 
 // CreateCQ implements [rdma.Device].
@@ -65,27 +64,15 @@ func (d *device) CreateCQ(depth int) (rdma.CQ, error) {
 	if err := unix.SetNonblock(h.fd(), true); err != nil {
 		panic(err) // it is open
 	}
-	if d.p.block {
-		c.block, err = newBlocker(h.fd())
-	} else {
-		err = c.pollable(h.fd())
-	}
-	if err != nil {
+	c.file = os.NewFile(uintptr(h.fd()), "completion channel") // owns the descriptor from now on
+	if c.raw, err = c.file.SyscallConn(); err != nil {
+		_ = c.file.Close()
 		h.destroy()
 		return nil, err
 	}
 	c.take = c.armAndTake
 	d.cqs[c] = struct{}{}
 	return c, nil
-}
-
-// pollable hands the completion channel's descriptor, which belongs to it from now on, to the runtime's poller.
-func (c *cq) pollable(fd int) (err error) {
-	c.file = os.NewFile(uintptr(fd), "completion channel")
-	if c.raw, err = c.file.SyscallConn(); err != nil {
-		_ = c.file.Close()
-	}
-	return err
 }
 
 // attach reserves room for the completions of a queue.
@@ -178,7 +165,7 @@ func (c *cq) put(wcs []rdma.WC) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stash = append(c.stash, wcs...)
-	c.kick()
+	c.wakeLocked()
 }
 
 // Close implements [rdma.CQ].
@@ -190,7 +177,7 @@ func (c *cq) Close() error {
 	}
 	first := !c.shut
 	c.shut = true
-	c.kick()
+	c.wakeLocked()
 	c.mu.Unlock()
 	if !first {
 		return nil
@@ -208,17 +195,11 @@ func (c *cq) release() {
 	c.mu.Lock()
 	h := c.h
 	c.h = cqHandle{}
-	c.kick()
-	f := c.file
+	c.wakeLocked()
 	c.mu.Unlock()
 	if !h.valid() {
 		return
 	}
-	if f != nil {
-		_ = f.Close()
-	}
-	if c.block != nil {
-		c.block.close()
-	}
+	_ = c.file.Close()
 	h.destroy()
 }

@@ -18,8 +18,7 @@
 // IDs, and everything outstanding can be completed, as flushed, when the queue pair
 // is gone. Go has the rest: one goroutine for connection manager events, one for the
 // asynchronous events of each device, one that looks every second whether the devices
-// are still there. A waiter sleeps in the runtime's poller on its completion channel, on machines with one processor in a
-// system call of its own (block.go).
+// are still there. A waiter sleeps in the runtime's poller on its completion channel.
 //
 // Queue pairs are made and moved through their states here, not by librdmacm, whose
 // event handling would use them while another thread destroys them. The end of a

@@ -41,7 +41,6 @@ type Provider struct {
 	log         *slog.Logger
 	spin        time.Duration
 	maxSpinners int32
-	block       bool // waiters sleep in system calls of their own (block.go)
 	spinners    atomic.Int32
 	nextHandle  atomic.Uint64
 	stop        chan struct{}
@@ -85,7 +84,6 @@ func New(cfg Config) (*Provider, error) {
 	} else {
 		p.spin = 0 // what is polled for needs the CPU
 	}
-	p.block = runtime.NumCPU() == 1 && runtime.GOMAXPROCS(0) > 1
 	p.wg.Go(p.census)
 	return p, nil
 }

@@ -29,13 +29,10 @@ type waiter struct {
 	stop func() bool
 }
 
-// Wait implements [rdma.CQ]. It spins, if that has paid lately; then it arms the
-// queue, looks again, and sleeps: in the runtime's poller, or in a system call of its own (block.go).
+// Wait implements [rdma.CQ]. It spins if that has paid lately. Then it arms the
+// queue, looks again, and sleeps in the runtime's poller.
 func (c *cq) Wait(ctx context.Context) error {
 	c.wait.watch(ctx, c)
-	if c.block != nil {
-		c.block.yield()
-	}
 	start := time.Time{}
 	for {
 		if done, err := c.ready(ctx); done {
@@ -60,10 +57,6 @@ func (c *cq) Wait(ctx context.Context) error {
 // sleep arms the queue, and sleeps until there is an event unless there are completions already. Nothing found means
 // that something else has ended the sleep.
 func (c *cq) sleep() (found, slept bool, err error) {
-	if c.block != nil {
-		found, err = c.sleepBlocked()
-		return found, true, err
-	}
 	w := &c.wait
 	w.fresh, w.found, w.err = true, false, nil
 	err = c.raw.Read(c.take)
@@ -80,14 +73,9 @@ func (c *cq) sleep() (found, slept bool, err error) {
 func (c *cq) ready(ctx context.Context) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.kicked {
-		c.kicked = false
-		if c.file != nil {
-			_ = c.file.SetReadDeadline(time.Time{})
-		}
-		if c.block != nil {
-			c.block.rest()
-		}
+	if c.woken {
+		c.woken = false
+		_ = c.file.SetReadDeadline(time.Time{})
 	}
 	switch {
 	case c.shut:
@@ -102,21 +90,16 @@ func (c *cq) ready(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// kick ends a wait in progress. Called with mu held, after what it shall see.
-func (c *cq) kick() {
-	c.kicked = true
-	if c.file != nil {
-		_ = c.file.SetReadDeadline(time.Unix(1, 0))
-	}
-	if c.block != nil {
-		c.block.wake()
-	}
+// wakeLocked ends a wait in progress. The waiter then sees what the caller changed before.
+func (c *cq) wakeLocked() {
+	c.woken = true
+	_ = c.file.SetReadDeadline(time.Unix(1, 0))
 }
 
-// armAndTake is called by the poller, first before it waits and then for what may be an event; it reports false to wait on.
+// armAndTake is called by the poller before it waits, and then for each possible event. It reports false to wait on.
 //
-// The first call arms the queue: whatever happens after that makes the file readable, or sets its deadline, and the poller
-// tells, since it has forgotten what was before. So the event need not be looked for then, unless the queue was armed already.
+// The first call arms the queue. Whatever happens after that makes the file readable or sets its deadline, and the
+// poller returns. So the first call looks for an event only if the queue was armed before.
 func (c *cq) armAndTake(uintptr) bool {
 	if w := &c.wait; w.fresh {
 		w.fresh = false
@@ -198,7 +181,7 @@ func (w *waiter) watch(ctx context.Context, c *cq) {
 		w.stop = context.AfterFunc(ctx, func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.kick()
+			c.wakeLocked()
 		})
 	}
 }
