@@ -44,6 +44,9 @@ const (
 	TransportIWARP                       // MPA, DDP and RDMAP over TCP
 	TransportRoCE                        // RoCE v2
 	TransportInfiniBand                  // InfiniBand
+
+	// TransportUnknown is the wire of devices without reliable connections as used here: usNIC, EFA.
+	TransportUnknown Transport = 0xff
 )
 
 // String names the transport as logs and metrics do.

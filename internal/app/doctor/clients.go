@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"fileserver/config"
-	"fileserver/rdma"
+	"fileserver/rdma/discover"
 )
 
 // client is what to type on clients to mount through an interface.
-func (e *examiner) client(n *rdma.Netdev, i *Interface) (list []Step) {
+func (e *examiner) client(n *discover.Netdev, i *Interface) (list []Step) {
 	if !i.NFS.RDMA && !i.SMB.RDMA {
 		return nil
 	}

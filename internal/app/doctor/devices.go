@@ -7,6 +7,7 @@ import (
 
 	"fileserver/config"
 	"fileserver/rdma"
+	"fileserver/rdma/discover"
 )
 
 // devices judges what concerns all RDMA devices.
@@ -41,7 +42,7 @@ func (e *examiner) devices() {
 }
 
 // devicePorts looks for others who have a service's ports on devices, and for those of a server that runs.
-func (e *examiner) devicePorts(service string, used []*rdma.DeviceInfo) {
+func (e *examiner) devicePorts(service string, used []*discover.Device) {
 	if len(e.general[service]) > 0 {
 		return // it is not served
 	}
@@ -65,7 +66,7 @@ func (e *examiner) portsOn(service string, t rdma.Transport) []uint16 {
 }
 
 // devicePort reports whether a port of a service is not to be had, or not had, on a device.
-func (e *examiner) devicePort(service string, d *rdma.DeviceInfo, p *rdma.PortInfo, port uint16) bool {
+func (e *examiner) devicePort(service string, d *discover.Device, p *discover.Port, port uint16) bool {
 	reached, ours := false, false // whether clients can come to the device, and whether a server of ours waits there
 	for _, name := range p.Netdevs {
 		n := e.Topology.Netdev(name)
@@ -104,7 +105,7 @@ func (e *examiner) devicePort(service string, d *rdma.DeviceInfo, p *rdma.PortIn
 }
 
 // usedDevices are the devices that the configuration uses.
-func (e *examiner) usedDevices() (list []*rdma.DeviceInfo) {
+func (e *examiner) usedDevices() (list []*discover.Device) {
 	for i := range e.Topology.Devices {
 		if ok, _ := e.used(&e.Topology.Devices[i]); ok {
 			list = append(list, &e.Topology.Devices[i])
@@ -126,7 +127,7 @@ func (e *examiner) names() string {
 }
 
 // deviceFiles judges whether devices can be driven by a program of this user.
-func (e *examiner) deviceFiles(used []*rdma.DeviceInfo) {
+func (e *examiner) deviceFiles(used []*discover.Device) {
 	var cm, verbs bool
 	for _, d := range used {
 		for _, name := range d.CharDevices {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"fileserver/rdma"
+	"fileserver/rdma/discover"
 )
 
 // Examine judges the facts. It looks at nothing else.
@@ -55,7 +55,7 @@ func (e *examiner) block(provider, code string, services ...string) {
 var both = []string{"nfs", "smb"}
 
 // examine judges one interface.
-func (e *examiner) examine(n *rdma.Netdev) {
+func (e *examiner) examine(n *discover.Netdev) {
 	i := Interface{
 		Name: n.Name, Index: n.Index, Kind: string(n.Kind), Driver: n.Driver, Running: n.Running(), OperState: n.OperState, MTU: n.MTU, Speed: n.Speed,
 		Addrs: n.Addrs, Below: e.Topology.Below(n.Name),
@@ -74,7 +74,7 @@ func (e *examiner) examine(n *rdma.Netdev) {
 }
 
 // describe is a port for the report.
-func describe(p rdma.PortRef) Device {
+func describe(p discover.PortRef) Device {
 	d := Device{
 		Name: p.String(), Driver: p.Device.Driver, Software: p.Device.Software, Transport: p.Port.Transport.String(), State: p.Port.State.String(),
 		PhysState: p.Port.PhysState, Rate: p.Port.Rate, ActiveMTU: p.Port.ActiveMTU, Counters: p.Port.Counters, HWCounters: p.Port.HWCounters,
@@ -86,7 +86,7 @@ func describe(p rdma.PortRef) Device {
 }
 
 // served are the addresses of an interface that clients can use and the server listens on.
-func (e *examiner) served(n *rdma.Netdev) (list []netip.Addr) {
+func (e *examiner) served(n *discover.Netdev) (list []netip.Addr) {
 	for _, p := range n.Addrs {
 		if a := p.Addr(); e.listensOn(a) && !a.IsLinkLocalUnicast() {
 			list = append(list, a)
@@ -96,7 +96,7 @@ func (e *examiner) served(n *rdma.Netdev) (list []netip.Addr) {
 }
 
 // verdict is what clients of a service can use through an interface. local are the codes of its own findings, by provider.
-func (e *examiner) verdict(service string, n *rdma.Netdev, ports []rdma.PortRef, local map[string][]string) (v Verdict) {
+func (e *examiner) verdict(service string, n *discover.Netdev, ports []discover.PortRef, local map[string][]string) (v Verdict) {
 	why := append(slices.Clone(e.general[service]), local[""]...)
 	if len(why) == 0 {
 		soft := e.general[service+"/software"]
@@ -129,7 +129,7 @@ func (e *examiner) verdict(service string, n *rdma.Netdev, ports []rdma.PortRef,
 }
 
 // way is the use of a port.
-func (e *examiner) way(service string, p rdma.PortRef) Way {
+func (e *examiner) way(service string, p discover.PortRef) Way {
 	return Way{Provider: "verbs", Transport: p.Port.Transport.String(), Device: p.String(), Hardware: !p.Device.Software, Ports: e.portsOn(service, p.Port.Transport)}
 }
 
@@ -171,7 +171,7 @@ func (e *examiner) nobody() {
 		}
 		name := strings.ToUpper(service)
 		switch {
-		case len(yes) == 1 && e.Topology.Netdev(yes[0]).Kind == rdma.KindLoopback:
+		case len(yes) == 1 && e.Topology.Netdev(yes[0]).Kind == discover.KindLoopback:
 			e.add(Finding{Severity: Info, Code: "local-only", Service: service, What: fmt.Sprintf("%s clients on this machine only can use RDMA", name),
 				Do: []Step{{OnServer, "fileserver serve … --listen 0.0.0.0 --allow NETWORK", "to serve others"}}})
 		case len(yes) > 0:

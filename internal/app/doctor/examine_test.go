@@ -11,6 +11,7 @@ import (
 
 	"fileserver/config"
 	"fileserver/rdma"
+	"fileserver/rdma/discover"
 )
 
 // machine is one with an Ethernet interface, as root, with a server of the given configuration about to start.
@@ -20,16 +21,16 @@ func machine(t *testing.T, yaml string, args ...string) *Facts {
 		args = []string{"--listen", "0.0.0.0", "--allow", "192.0.2.0/24"}
 	}
 	f := &Facts{
-		Config: load(t, yaml, args...), Topology: &rdma.Topology{}, Memlock: Memlock{Unlimited: true}, LowPort: 1024, BindLow: true,
+		Config: load(t, yaml, args...), Topology: &discover.Topology{}, Memlock: Memlock{Unlimited: true}, LowPort: 1024, BindLow: true,
 		Modules: Modules{Loaded: map[string]bool{}}, DeviceFiles: map[string]error{}, Users: 1,
 	}
-	f.netdev("lo", rdma.KindLoopback, "127.0.0.1/8", "::1/128")
-	f.netdev("eth0", rdma.KindPhysical, "192.0.2.1/24", "fe80::1/64")
+	f.netdev("lo", discover.KindLoopback, "127.0.0.1/8", "::1/128")
+	f.netdev("eth0", discover.KindPhysical, "192.0.2.1/24", "fe80::1/64")
 	return f
 }
 
-func (f *Facts) netdev(name string, kind rdma.NetdevKind, addrs ...string) *rdma.Netdev {
-	n := rdma.Netdev{Name: name, Index: len(f.Topology.Netdevs) + 1, Kind: kind, MTU: 9000, OperState: "up", Up: true, Carrier: true}
+func (f *Facts) netdev(name string, kind discover.NetdevKind, addrs ...string) *discover.Netdev {
+	n := discover.Netdev{Name: name, Index: len(f.Topology.Netdevs) + 1, Kind: kind, MTU: 9000, OperState: "up", Up: true, Carrier: true}
 	for _, a := range addrs {
 		n.Addrs = append(n.Addrs, netip.MustParsePrefix(a))
 	}
@@ -38,18 +39,18 @@ func (f *Facts) netdev(name string, kind rdma.NetdevKind, addrs ...string) *rdma
 }
 
 // device adds an RDMA device on interfaces, with GIDs of version 2 for their addresses.
-func (f *Facts) device(name, driver string, tr rdma.Transport, netdevs ...string) *rdma.PortInfo {
-	p := rdma.PortInfo{Num: 1, Transport: tr, State: rdma.PortActive, PhysState: "LinkUp", Rate: 100e9, Netdevs: netdevs}
+func (f *Facts) device(name, driver string, tr rdma.Transport, netdevs ...string) *discover.Port {
+	p := discover.Port{Num: 1, Transport: tr, State: discover.PortActive, PhysState: "LinkUp", Rate: 100e9, Netdevs: netdevs}
 	if tr == rdma.TransportRoCE {
 		p.ActiveMTU = 4096
 		for _, n := range netdevs {
 			for _, a := range f.Topology.Netdev(n).Addrs {
-				p.GIDs = append(p.GIDs, rdma.GID{Index: len(p.GIDs), Addr: netip.AddrFrom16(a.Addr().As16()), Type: rdma.GIDRoCEv2, Netdev: n})
+				p.GIDs = append(p.GIDs, discover.GID{Index: len(p.GIDs), Addr: netip.AddrFrom16(a.Addr().As16()), Type: discover.GIDRoCEv2, Netdev: n})
 			}
 		}
 	}
-	f.Topology.Devices = append(f.Topology.Devices, rdma.DeviceInfo{
-		Name: name, Driver: driver, Software: driver == "rxe" || driver == "siw", NodeType: "CA", Ports: []rdma.PortInfo{p},
+	f.Topology.Devices = append(f.Topology.Devices, discover.Device{
+		Name: name, Driver: driver, Software: driver == "rxe" || driver == "siw", NodeType: "CA", Ports: []discover.Port{p},
 		CharDevices: []string{"/dev/infiniband/rdma_cm", "/dev/infiniband/uverbs0"},
 	})
 	return &f.Topology.Devices[len(f.Topology.Devices)-1].Ports[0]
@@ -125,7 +126,7 @@ func TestExamine(t *testing.T) {
 			eth0: "nfs: iwarp[20049] -device-not-used; smb: iwarp[5445] -device-not-used", codes: "warning:device-not-used"},
 		{name: "another device", yaml: "rdma: {devices: [mlx5_1]}", change: func(f *Facts) { f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0") },
 			eth0: "nfs: iwarp[20049] -device-not-used; smb: iwarp[5445] -device-not-used", codes: "error:device-unknown warning:device-not-used"},
-		{name: "port down", change: func(f *Facts) { f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0").State = rdma.PortDown },
+		{name: "port down", change: func(f *Facts) { f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0").State = discover.PortDown },
 			eth0: "nfs: iwarp[20049] -port-down; smb: iwarp[5445] -port-down", codes: "warning:port-down"},
 		{name: "not built", change: func(f *Facts) {
 			f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0")
@@ -154,7 +155,7 @@ func TestExamine(t *testing.T) {
 			eth0: "nfs: iwarp[20049] -no-device; smb: iwarp[5445] -no-device", codes: "info:no-device"},
 		{name: "GIDs of version 1", change: func(f *Facts) {
 			for i := range f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0").GIDs {
-				f.Topology.Devices[0].Ports[0].GIDs[i].Type = rdma.GIDRoCEv1
+				f.Topology.Devices[0].Ports[0].GIDs[i].Type = discover.GIDRoCEv1
 			}
 		}, eth0: "nfs: iwarp[20049] -gid-v1; smb: iwarp[5445] -gid-v1", codes: "warning:gid-v1"},
 		{name: "no GID", change: func(f *Facts) { f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0").GIDs = nil },
@@ -168,18 +169,18 @@ func TestExamine(t *testing.T) {
 		{name: "tiny MTU", change: func(f *Facts) { f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0").ActiveMTU = 0 },
 			eth0: "nfs: iwarp[20049] -mtu; smb: iwarp[5445] -mtu", codes: "error:mtu"},
 		{name: "no subnet manager", change: func(f *Facts) {
-			f.Topology.Netdev("eth0").Kind = rdma.KindIPoIB
-			f.device("mlx5_0", "mlx5_core", rdma.TransportInfiniBand, "eth0").State = rdma.PortInit
+			f.Topology.Netdev("eth0").Kind = discover.KindIPoIB
+			f.device("mlx5_0", "mlx5_core", rdma.TransportInfiniBand, "eth0").State = discover.PortInit
 		}, eth0: "nfs: iwarp[20049] -no-subnet-manager; smb: iwarp[5445] -no-subnet-manager", codes: "warning:no-subnet-manager"},
 		{name: "InfiniBand", change: func(f *Facts) {
-			f.Topology.Netdev("eth0").Kind = rdma.KindIPoIB
+			f.Topology.Netdev("eth0").Kind = discover.KindIPoIB
 			f.device("mlx5_0", "mlx5_core", rdma.TransportInfiniBand, "eth0")
 		}, eth0: "nfs: iwarp[20049] infiniband mlx5_0/1[20049]; smb: iwarp[5445] infiniband mlx5_0/1[445]", codes: "info:ipoib"},
 		{name: "EFA", change: func(f *Facts) { f.device("efa_0", "efa", rdma.TransportUnknown, "eth0") },
 			eth0: "nfs: iwarp[20049] -device-unfit; smb: iwarp[5445] -device-unfit", codes: "info:device-unfit"},
 		{name: "the kernel's NFS server", change: func(f *Facts) {
 			f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0")
-			f.CM = []rdma.CMListener{{Device: "mlx5_0", Addr: netip.MustParseAddrPort("0.0.0.0:20049"), Kernel: "rpcrdma"}, {Device: "mlx5_1", Addr: netip.MustParseAddrPort("0.0.0.0:445"), Kernel: "ksmbd"}}
+			f.CM = []discover.CMListener{{Device: "mlx5_0", Addr: netip.MustParseAddrPort("0.0.0.0:20049"), Kernel: "rpcrdma"}, {Device: "mlx5_1", Addr: netip.MustParseAddrPort("0.0.0.0:445"), Kernel: "ksmbd"}}
 		}, eth0: "nfs: iwarp[20049] -port-taken; smb: iwarp[5445] roce mlx5_0/1[445]", codes: "error:port-taken"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -254,15 +255,15 @@ func check(t *testing.T, r *Report) {
 // TestExamineStacked: what is on top of a device that does not serve it.
 func TestExamineStacked(t *testing.T) {
 	for _, tc := range []struct {
-		kind   rdma.NetdevKind
+		kind   discover.NetdevKind
 		driver string
 		tr     rdma.Transport
 		want   string // in the finding
 	}{
-		{rdma.KindBridge, "mlx5_core", rdma.TransportRoCE, "ip addr add ADDRESS/24 dev eth0"},
-		{rdma.KindBond, "mlx5_core", rdma.TransportRoCE, "802.3ad"},
-		{rdma.KindBridge, "rxe", rdma.TransportRoCE, "rdma link add rxe_up0 type rxe netdev up0"},
-		{rdma.KindVLAN, "ice", rdma.TransportIWARP, "ip addr add ADDRESS/24 dev eth0"},
+		{discover.KindBridge, "mlx5_core", rdma.TransportRoCE, "ip addr add ADDRESS/24 dev eth0"},
+		{discover.KindBond, "mlx5_core", rdma.TransportRoCE, "802.3ad"},
+		{discover.KindBridge, "rxe", rdma.TransportRoCE, "rdma link add rxe_up0 type rxe netdev up0"},
+		{discover.KindVLAN, "ice", rdma.TransportIWARP, "ip addr add ADDRESS/24 dev eth0"},
 	} {
 		f := machine(t, "")
 		f.device("dev0", tc.driver, tc.tr, "eth0")
@@ -279,7 +280,7 @@ func TestExamineStacked(t *testing.T) {
 	}
 	// A bond whose GIDs are in the table is as good as its parts; these have no addresses.
 	f := machine(t, "")
-	f.netdev("bond0", rdma.KindBond, "192.0.2.200/24").Lower = []string{"eth0"}
+	f.netdev("bond0", discover.KindBond, "192.0.2.200/24").Lower = []string{"eth0"}
 	eth := f.Topology.Netdev("eth0")
 	eth.Upper, eth.Addrs = []string{"bond0"}, nil
 	f.device("mlx5_bond_0", "mlx5_core", rdma.TransportRoCE, "bond0")
@@ -316,11 +317,11 @@ func TestExaminePorts(t *testing.T) {
 		{name: "we run with a device", listen: []Listener{at("0.0.0.0:2049", us), at("0.0.0.0:20049", us), at("0.0.0.0:445", us), at("0.0.0.0:5445", us)}, change: func(f *Facts) {
 			f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0")
 			f.CMKnown, f.Servers = true, []Process{us}
-			f.CM = []rdma.CMListener{{Device: "mlx5_0", Addr: netip.MustParseAddrPort("192.0.2.1:20049"), PID: 42}}
+			f.CM = []discover.CMListener{{Device: "mlx5_0", Addr: netip.MustParseAddrPort("192.0.2.1:20049"), PID: 42}}
 		}, eth0: "nfs: iwarp[20049] roce mlx5_0/1[20049]; smb: iwarp[5445] -not-listening", codes: "warning:not-listening", text: "port 445 of mlx5_0"},
 		{name: "ksmbd has the device's", change: func(f *Facts) {
 			f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0")
-			f.CM = []rdma.CMListener{{Device: "mlx5_0", Addr: netip.MustParseAddrPort("[::]:445"), Kernel: "ksmbd"}}
+			f.CM = []discover.CMListener{{Device: "mlx5_0", Addr: netip.MustParseAddrPort("[::]:445"), Kernel: "ksmbd"}}
 		}, eth0: "nfs: iwarp[20049] roce mlx5_0/1[20049]; smb: iwarp[5445] -port-taken", codes: "error:port-taken", text: "ksmbd.control"},
 		{name: "no privilege on the device", change: func(f *Facts) {
 			f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0")
@@ -350,8 +351,8 @@ func TestExaminePorts(t *testing.T) {
 }
 
 func TestExamineConfiguration(t *testing.T) {
-	f := &Facts{Topology: &rdma.Topology{}, TopologyErr: errors.New("netlink"), Problems: []config.Problem{{Source: "fileserver.yaml:2", Key: "nfs.prot", Text: "unknown key"}}}
-	f.netdev("eth0", rdma.KindPhysical, "192.0.2.1/24")
+	f := &Facts{Topology: &discover.Topology{}, TopologyErr: errors.New("netlink"), Problems: []config.Problem{{Source: "fileserver.yaml:2", Key: "nfs.prot", Text: "unknown key"}}}
+	f.netdev("eth0", discover.KindPhysical, "192.0.2.1/24")
 	r := Examine(f)
 	if got := codes(r); got != "error:config warning:no-addresses" || r.Status.ExitStatus() != 2 || len(r.Interfaces) != 1 {
 		t.Errorf("%s, %+v", got, r)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"fileserver/config"
-	"fileserver/rdma"
+	"fileserver/rdma/discover"
 )
 
 // Facts are what [Examine] judges by.
@@ -16,7 +16,7 @@ type Facts struct {
 	Config   *config.Config
 	Problems []config.Problem
 
-	Topology    *rdma.Topology
+	Topology    *discover.Topology
 	TopologyErr error
 
 	// VerbsBuilt is nil if the program has the provider for RDMA devices; VerbsUsable if rdma-core, which that loads, is there.
@@ -27,7 +27,7 @@ type Facts struct {
 	Modules   Modules
 	Listeners []Listener // TCP
 	// CM are those who listen by rdma_cm; a process's is ours if Servers has it. CMKnown tells that they could be listed.
-	CM      []rdma.CMListener
+	CM      []discover.CMListener
 	CMKnown bool
 	Servers []Process // programs among them
 	// NFSD are the listeners of the kernel's NFS server as /proc/fs/nfsd/portlist has them: "rdma 20049".
@@ -100,7 +100,7 @@ func (f *Facts) server() int {
 }
 
 // cmHolder says who has a listener of rdma_cm, and whether that is a fileserver.
-func (f *Facts) cmHolder(l *rdma.CMListener) (name string, ours bool) {
+func (f *Facts) cmHolder(l *discover.CMListener) (name string, ours bool) {
 	for _, p := range f.Servers {
 		if p.PID == l.PID && l.PID != 0 {
 			return fmt.Sprintf("%s (process %d)", p.Name, p.PID), p.Ours
@@ -169,7 +169,7 @@ func (f *Facts) listensOn(a netip.Addr) bool {
 }
 
 // used reports whether the configuration uses a device, and if not, why.
-func (f *Facts) used(d *rdma.DeviceInfo) (bool, string) {
+func (f *Facts) used(d *discover.Device) (bool, string) {
 	list := f.Config.RDMA.Devices
 	switch {
 	case slices.Contains(list, d.Name):

@@ -14,7 +14,7 @@ import (
 
 	"fileserver/config"
 	"fileserver/internal/users"
-	"fileserver/rdma"
+	"fileserver/rdma/discover"
 )
 
 // Source says what to gather facts of. The zero value is this machine, without a configuration.
@@ -22,10 +22,10 @@ type Source struct {
 	Config *config.Config // nil: it cannot be read
 	Err    error          // of reading it
 	Root   string         // of the tree that has /proc, /sys, /dev, /lib and /run; empty: /
-	// Links is as in [rdma.DiscoverConfig].
-	Links func() (map[string]rdma.Netdev, error)
-	// CM is [rdma.CMListeners], unless it is replaced.
-	CM func() ([]rdma.CMListener, error)
+	// Links is as in [discover.Config].
+	Links func() (map[string]discover.Netdev, error)
+	// CM is [discover.CMListeners], unless it is replaced.
+	CM func() ([]discover.CMListener, error)
 	// VerbsBuilt is nil if there is a provider for RDMA devices, VerbsUsable whether it can be made.
 	VerbsBuilt  error
 	VerbsUsable func() error
@@ -44,7 +44,7 @@ func Gather(s Source) *Facts {
 	case s.Err != nil:
 		f.Problems = []config.Problem{{Text: s.Err.Error()}}
 	}
-	f.Topology, f.TopologyErr = rdma.Discover(rdma.DiscoverConfig{
+	f.Topology, f.TopologyErr = discover.Scan(discover.Config{
 		Sysfs: filepath.Join(s.Root, "sys"), Dev: filepath.Join(s.Root, "dev"), Links: s.Links,
 	})
 	if s.VerbsBuilt == nil && s.VerbsUsable != nil && len(f.Topology.Devices) > 0 {
@@ -59,7 +59,7 @@ func Gather(s Source) *Facts {
 		}
 	}
 	if s.CM == nil {
-		s.CM = rdma.CMListeners
+		s.CM = discover.CMListeners
 	}
 	if list, err := s.CM(); err == nil {
 		f.CM, f.CMKnown, f.Servers = list, true, processes(s.Root, list)
@@ -90,7 +90,7 @@ func Gather(s Source) *Facts {
 }
 
 // processes are the programs that listen by rdma_cm.
-func processes(root string, list []rdma.CMListener) (out []Process) {
+func processes(root string, list []discover.CMListener) (out []Process) {
 	ours, _ := os.Readlink("/proc/self/exe")
 	for _, l := range list {
 		if l.PID != 0 && !slices.ContainsFunc(out, func(p Process) bool { return p.PID == l.PID }) {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fileserver/config"
-	"fileserver/rdma"
+	"fileserver/rdma/discover"
 )
 
 // tree writes files, "path: content" each, below a new root; "path -> target" is a symbolic link.
@@ -67,11 +67,11 @@ func TestGather(t *testing.T) {
 		"sys/class/infiniband_verbs/uverbs0/ibdev: rxe0", "dev/infiniband/rdma_cm: ",
 	)
 	f := Gather(Source{Config: cfg, Root: root, VerbsUsable: func() error { return errors.New("no library") },
-		CM: func() ([]rdma.CMListener, error) {
-			return []rdma.CMListener{{Device: "rxe0", Addr: netip.MustParseAddrPort("0.0.0.0:9999"), PID: 77}, {Device: "rxe0", PID: 77}}, nil
+		CM: func() ([]discover.CMListener, error) {
+			return []discover.CMListener{{Device: "rxe0", Addr: netip.MustParseAddrPort("0.0.0.0:9999"), PID: 77}, {Device: "rxe0", PID: 77}}, nil
 		},
-		Links: func() (map[string]rdma.Netdev, error) {
-			return map[string]rdma.Netdev{"eth0": {Addrs: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")}}}, nil
+		Links: func() (map[string]discover.Netdev, error) {
+			return map[string]discover.Netdev{"eth0": {Addrs: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")}}}, nil
 		}})
 	var got []string
 	for _, l := range f.Listeners {
@@ -107,7 +107,7 @@ func TestGather(t *testing.T) {
 // TestGatherNothing: a machine that says nothing.
 func TestGatherNothing(t *testing.T) {
 	bad := &config.Error{Problems: []config.Problem{{Text: "bad"}}}
-	f := Gather(Source{Root: tree(t), Err: bad, Links: func() (map[string]rdma.Netdev, error) { return nil, nil }})
+	f := Gather(Source{Root: tree(t), Err: bad, Links: func() (map[string]discover.Netdev, error) { return nil, nil }})
 	if len(f.Problems) != 1 || f.Config != nil || f.LowPort != 1024 || f.Modules.missing("siw") || f.Modules.Available != nil {
 		t.Errorf("%+v", f)
 	}

@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"fileserver/rdma"
+	"fileserver/rdma/discover"
 )
 
 // local finds what is the matter with an interface: codes of findings that concern every way of RDMA (under ""), devices ("verbs"),
 // and one port ("mlx5_0/1").
-func (e *examiner) local(n *rdma.Netdev, ports []rdma.PortRef) map[string][]string {
+func (e *examiner) local(n *discover.Netdev, ports []discover.PortRef) map[string][]string {
 	out := map[string][]string{}
 	bad := func(where string, f Finding) {
 		f.Interface = n.Name
@@ -46,7 +47,7 @@ func (e *examiner) local(n *rdma.Netdev, ports []rdma.PortRef) map[string][]stri
 		bad("", f)
 	case len(served) == 0:
 		f := Finding{Severity: Info, Code: "not-listened", What: n.Name + " is not listened on", Why: fmt.Sprintf("listen is %v", e.Config.Listen)}
-		if n.Kind != rdma.KindLoopback {
+		if n.Kind != discover.KindLoopback {
 			a := usable[0].Addr()
 			f.Do = []Step{{OnServer, fmt.Sprintf("fileserver serve … --listen %s --allow %s", a, usable[0].Masked()), "if clients are to use it"}}
 		}
@@ -62,9 +63,9 @@ func (e *examiner) local(n *rdma.Netdev, ports []rdma.PortRef) map[string][]stri
 }
 
 // port judges a port of an interface.
-func (e *examiner) port(n *rdma.Netdev, p rdma.PortRef, served []netip.Addr, bad func(string, Finding)) {
+func (e *examiner) port(n *discover.Netdev, p discover.PortRef, served []netip.Addr, bad func(string, Finding)) {
 	name := p.String()
-	if n.Kind == rdma.KindLoopback {
+	if n.Kind == discover.KindLoopback {
 		bad(name, Finding{Severity: Info, Code: "device-not-used", What: fmt.Sprintf("the RDMA device %s is not used: it is on the loopback interface", p.Device.Name)})
 		return
 	}
@@ -80,7 +81,7 @@ func (e *examiner) port(n *rdma.Netdev, p rdma.PortRef, served []netip.Addr, bad
 	case p.Port.Transport == rdma.TransportUnknown:
 		bad(name, Finding{Severity: Info, Code: "device-unfit", What: fmt.Sprintf("%s (%s) has no reliable connections of the kind that NFS and SMB need", name, p.Device.NodeType)})
 		return
-	case p.Port.State == rdma.PortInit && p.Port.Transport == rdma.TransportInfiniBand:
+	case p.Port.State == discover.PortInit && p.Port.Transport == rdma.TransportInfiniBand:
 		bad(name, Finding{Severity: Warning, Code: "no-subnet-manager", What: name + " is in the state init: no subnet manager has set it up",
 			Do: []Step{{OnServer, "systemctl start opensm", "on one machine of the fabric, or in the switch"}}})
 		return
@@ -101,7 +102,7 @@ func (e *examiner) port(n *rdma.Netdev, p rdma.PortRef, served []netip.Addr, bad
 }
 
 // roce judges what RoCE needs: GIDs of version 2 for the addresses, and a large MTU.
-func (e *examiner) roce(n *rdma.Netdev, p rdma.PortRef, served []netip.Addr, bad func(string, Finding)) {
+func (e *examiner) roce(n *discover.Netdev, p discover.PortRef, served []netip.Addr, bad func(string, Finding)) {
 	var none, v1 []string
 	for _, a := range served {
 		switch gidOf(p.Port, a, n.Name) {
@@ -126,7 +127,7 @@ func (e *examiner) roce(n *rdma.Netdev, p rdma.PortRef, served []netip.Addr, bad
 	if len(none) > 0 {
 		f := Finding{Severity: Warning, Code: "gid-missing", What: fmt.Sprintf("%s has no GID for %s", p, strings.Join(none, ", ")), Why: "RoCE reaches only addresses that are in the port's GID table",
 			Do: []Step{{OnServer, fmt.Sprintf("ip link set %[1]s down; ip link set %[1]s up", n.Name), "the kernel fills the table anew"}}}
-		if p.Device.Driver == "rxe" && n.Kind != rdma.KindPhysical && n.Name != p.Port.Netdevs[0] {
+		if p.Device.Driver == "rxe" && n.Kind != discover.KindPhysical && n.Name != p.Port.Netdevs[0] {
 			f.Do = []Step{{OnServer, fmt.Sprintf("rdma link add rxe_%[1]s type rxe netdev %[1]s", n.Name), "a device of its own"}}
 		}
 		if len(none) == len(served) {
@@ -148,12 +149,12 @@ func (e *examiner) roce(n *rdma.Netdev, p rdma.PortRef, served []netip.Addr, bad
 }
 
 // gidOf is the version of the GID of an address: 0 there is none, 1 or 2.
-func gidOf(p *rdma.PortInfo, a netip.Addr, netdev string) (version int) {
+func gidOf(p *discover.Port, a netip.Addr, netdev string) (version int) {
 	for _, g := range p.GIDs {
 		if g.Netdev != netdev || g.Addr.Unmap() != a.Unmap().WithZone("") {
 			continue
 		}
-		if g.Type == rdma.GIDRoCEv2 {
+		if g.Type == discover.GIDRoCEv2 {
 			return 2
 		}
 		version = 1
@@ -162,7 +163,7 @@ func gidOf(p *rdma.PortInfo, a netip.Addr, netdev string) (version int) {
 }
 
 // noPort says why an interface has no RDMA device, where it could.
-func (e *examiner) noPort(n *rdma.Netdev, served []netip.Addr, bad func(string, Finding)) {
+func (e *examiner) noPort(n *discover.Netdev, served []netip.Addr, bad func(string, Finding)) {
 	if module, ok := rdmaModules[n.Driver]; ok {
 		if !e.Modules.Loaded[module] {
 			bad("verbs", Finding{Severity: Warning, Code: "module-missing", What: fmt.Sprintf("the adapter of %s (%s) can do RDMA, but its module %s is not loaded", n.Name, n.Driver, module),
@@ -190,7 +191,7 @@ func (e *examiner) noPort(n *rdma.Netdev, served []netip.Addr, bad func(string, 
 }
 
 // stacked says that a device below a bridge, VLAN, bond or the like does not serve the addresses above.
-func (e *examiner) stacked(n *rdma.Netdev, p rdma.PortRef, below string) Finding {
+func (e *examiner) stacked(n *discover.Netdev, p discover.PortRef, below string) Finding {
 	f := Finding{Severity: Warning, Code: "stacked", What: fmt.Sprintf("%s is a %s on %s, whose RDMA device %s does not serve the addresses of %s", n.Name, n.Kind, below, p, n.Name)}
 	switch {
 	case p.Device.Driver == "rxe":
@@ -199,7 +200,7 @@ func (e *examiner) stacked(n *rdma.Netdev, p rdma.PortRef, below string) Finding
 	case p.Port.Transport == rdma.TransportIWARP:
 		f.Why = "an iWARP device serves the addresses of its own interface"
 		f.Do = []Step{{OnServer, "ip addr add ADDRESS/24 dev " + below, "an address for RDMA"}}
-	case n.Kind == rdma.KindBond || n.Kind == rdma.KindTeam:
+	case n.Kind == discover.KindBond || n.Kind == discover.KindTeam:
 		f.Why = "RoCE over a bond needs the ports of one adapter, and the mode active-backup, balance-xor or 802.3ad; teams cannot do it"
 		f.Do = []Step{{OnServer, "cat /sys/class/net/" + n.Name + "/bonding/mode", ""}, {OnServer, "ip addr add ADDRESS/24 dev " + below, "or an address of its own, without the bond"}}
 	default:

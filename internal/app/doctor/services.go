@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"fileserver/config"
-	"fileserver/rdma"
+	"fileserver/rdma/discover"
 )
 
 // services judges what is served, to whom, and whether data may go by RDMA.
@@ -133,7 +133,7 @@ func (e *examiner) taken(w wanted) bool {
 		what := fmt.Sprintf("port %d (%s) is taken: by %s", w.port, w.key, l.holder(e.Facts))
 		do := []Step{{OnServer, "ss -ltnp sport = :" + fmt.Sprint(w.port), "who has it; stop that, or give " + w.key + " another number"}}
 		if len(l.Holders) == 0 {
-			i := slices.IndexFunc(e.CM, func(c rdma.CMListener) bool { return c.Kernel != "" && c.Addr.Port() == w.port })
+			i := slices.IndexFunc(e.CM, func(c discover.CMListener) bool { return c.Kernel != "" && c.Addr.Port() == w.port })
 			switch {
 			case i >= 0: // by way of siw
 				name, _ := e.cmHolder(&e.CM[i])

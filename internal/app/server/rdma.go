@@ -14,6 +14,7 @@ import (
 
 	"fileserver/config"
 	"fileserver/rdma"
+	"fileserver/rdma/discover"
 	"fileserver/rdma/iwarp"
 	"fileserver/rdma/verbs"
 )
@@ -36,9 +37,9 @@ type deviceProvider interface {
 
 // system is what the server has of the machine; the zero value is the machine itself.
 type system struct {
-	devices  func(verbs.Config) (deviceProvider, error)
-	discover func() (*rdma.Topology, error)
-	glance   func() string
+	devices func(verbs.Config) (deviceProvider, error)
+	scan    func() (*discover.Topology, error)
+	glance  func() string
 }
 
 // rdmaSide is all that the server does by RDMA: its providers, the memory of their
@@ -51,7 +52,7 @@ type rdmaSide struct {
 	software *iwarp.Provider // nil: not used
 	devices  deviceProvider  // nil: not used
 	why      []string        // reasons for that
-	discover func() (*rdma.Topology, error)
+	scan     func() (*discover.Topology, error)
 	glance   func() string
 	domains  domains
 	services []*rdmaService
@@ -70,7 +71,7 @@ type rdmaSide struct {
 	mu     sync.Mutex
 	sites  map[place]site
 	open   map[place]rdma.Listener
-	topo   *rdma.Topology
+	topo   *discover.Topology
 	looked time.Time
 }
 
@@ -78,13 +79,13 @@ type rdmaSide struct {
 func (s *Server) newRDMA(sys system) *rdmaSide {
 	cfg := s.cfg
 	r := &rdmaSide{
-		log: s.log, cfg: cfg, discover: sys.discover, glance: sys.glance, wake: make(chan struct{}, 1), told: map[string]string{},
+		log: s.log, cfg: cfg, scan: sys.scan, glance: sys.glance, wake: make(chan struct{}, 1), told: map[string]string{},
 		domains: domains{pool: s.pool, own: cfg.RDMA.Domain == config.DomainConnection},
-		sites:   map[place]site{}, open: map[place]rdma.Listener{}, topo: new(rdma.Topology),
+		sites:   map[place]site{}, open: map[place]rdma.Listener{}, topo: new(discover.Topology),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	if r.discover == nil {
-		r.discover = func() (*rdma.Topology, error) { return rdma.Discover(rdma.DiscoverConfig{}) }
+	if r.scan == nil {
+		r.scan = func() (*discover.Topology, error) { return discover.Scan(discover.Config{}) }
 	}
 	if r.glance == nil {
 		r.glance = glance
@@ -132,7 +133,7 @@ func (r *rdmaSide) openDevices(open func(verbs.Config) (deviceProvider, error)) 
 		return nil
 	}
 	// Nobody misses the provider where there is nothing that it could drive.
-	switch t, _ := r.discover(); {
+	switch t, _ := r.scan(); {
 	case r.cfg.RDMA.Devices[0] != config.DevicesAuto:
 		r.log.Error("the devices of rdma.devices are not used", "devices", r.cfg.RDMA.Devices, "err", err)
 	case t != nil && len(t.Devices) > 0:
@@ -141,7 +142,7 @@ func (r *rdmaSide) openDevices(open func(verbs.Config) (deviceProvider, error)) 
 	return err
 }
 
-func deviceNames(t *rdma.Topology) (names []string) {
+func deviceNames(t *discover.Topology) (names []string) {
 	for i := range t.Devices {
 		names = append(names, t.Devices[i].Name)
 	}
@@ -235,7 +236,7 @@ func (r *rdmaSide) noRDMA(service string, a netip.Addr, unasked string) string {
 }
 
 // topology is the machine as it was seen not long ago.
-func (r *rdmaSide) topology() *rdma.Topology {
+func (r *rdmaSide) topology() *discover.Topology {
 	r.mu.Lock()
 	t, old := r.topo, time.Since(r.looked) > settleTime
 	r.mu.Unlock()
@@ -265,7 +266,7 @@ func glance() string {
 }
 
 // lookAgain looks at the machine where there may be something new.
-func (r *rdmaSide) lookAgain(now time.Time) (*rdma.Topology, error) {
+func (r *rdmaSide) lookAgain(now time.Time) (*discover.Topology, error) {
 	if g := r.glance(); g != r.glanced || r.changed.IsZero() {
 		r.glanced, r.changed = g, now
 	}
@@ -279,8 +280,8 @@ func (r *rdmaSide) lookAgain(now time.Time) (*rdma.Topology, error) {
 }
 
 // look looks at the machine. Where the network interfaces cannot be listed it stays as it was.
-func (r *rdmaSide) look() (*rdma.Topology, error) {
-	t, err := r.discover()
+func (r *rdmaSide) look() (*discover.Topology, error) {
+	t, err := r.scan()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {

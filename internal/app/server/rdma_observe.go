@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"fileserver/internal/metrics"
-	"fileserver/rdma"
+	"fileserver/rdma/discover"
 )
 
 // transports are those that a service is to be listened for on.
@@ -58,7 +58,7 @@ func oneIf(b bool) float64 {
 
 // addPortMetrics publishes what the system says of the devices that are used, as of the last look.
 func (s *Server) addPortMetrics(r *rdmaSide) {
-	each := func(f func(d *rdma.DeviceInfo, p *rdma.PortInfo, port string)) {
+	each := func(f func(d *discover.Device, p *discover.Port, port string)) {
 		t := r.topology()
 		for i := range t.Devices {
 			d := &t.Devices[i]
@@ -73,7 +73,7 @@ func (s *Server) addPortMetrics(r *rdmaSide) {
 		Kind: metrics.Gauge, Name: "rdma_port_active", Labels: []string{"device", "port", "transport", "netdev"},
 		Help: "1 where the port of an RDMA device that is used is active.",
 		Read: func(emit func(float64, ...string)) {
-			each(func(d *rdma.DeviceInfo, p *rdma.PortInfo, port string) {
+			each(func(d *discover.Device, p *discover.Port, port string) {
 				emit(oneIf(p.Active()), d.Name, port, p.Transport.String(), strings.Join(p.Netdevs, "+"))
 			})
 		},
@@ -81,13 +81,13 @@ func (s *Server) addPortMetrics(r *rdmaSide) {
 		Kind: metrics.Gauge, Name: "rdma_port_rate_bits", Labels: []string{"device", "port"},
 		Help: "Signalling rate of the port, bit/s.",
 		Read: func(emit func(float64, ...string)) {
-			each(func(d *rdma.DeviceInfo, p *rdma.PortInfo, port string) { emit(float64(p.Rate), d.Name, port) })
+			each(func(d *discover.Device, p *discover.Port, port string) { emit(float64(p.Rate), d.Name, port) })
 		},
 	}, metrics.Metric{
 		Kind: metrics.Counter, Name: "rdma_port_counter_total", Labels: []string{"device", "port", "counter"},
 		Help: "Counters of the port and its driver, by the kernel's names; port_xmit_data and port_rcv_data are words of 4 bytes.",
 		Read: func(emit func(float64, ...string)) {
-			each(func(d *rdma.DeviceInfo, p *rdma.PortInfo, port string) {
+			each(func(d *discover.Device, p *discover.Port, port string) {
 				for name, v := range p.Counters {
 					if _, both := p.HWCounters[name]; !both {
 						emit(float64(v), d.Name, port, name)

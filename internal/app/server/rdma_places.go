@@ -9,6 +9,7 @@ import (
 
 	"fileserver/config"
 	"fileserver/rdma"
+	"fileserver/rdma/discover"
 )
 
 // rdmaService is a protocol that is served over RDMA.
@@ -56,7 +57,7 @@ func softwarePlaces(listen []netip.Addr, services []*rdmaService) (list []place)
 // devicePlaces are those of the devices: every address that may be listened on
 // and leads to one. Where several devices are on one network interface the kernel
 // chooses, so that each address and port is wanted once.
-func devicePlaces(cfg *config.Config, t *rdma.Topology, services []*rdmaService) (list []place) {
+func devicePlaces(cfg *config.Config, t *discover.Topology, services []*rdmaService) (list []place) {
 	taken := map[netip.AddrPort]bool{}
 	for i := range t.Netdevs {
 		for _, prefix := range t.Netdevs[i].Addrs {
@@ -83,7 +84,7 @@ func devicePlaces(cfg *config.Config, t *rdma.Topology, services []*rdmaService)
 }
 
 // unused says why the configuration leaves a device out; empty: it does not.
-func unused(cfg *config.Config, d *rdma.DeviceInfo) string {
+func unused(cfg *config.Config, d *discover.Device) string {
 	names := cfg.RDMA.Devices
 	switch {
 	case slices.Contains(names, config.DevicesOff):

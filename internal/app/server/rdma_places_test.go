@@ -10,13 +10,14 @@ import (
 
 	"fileserver/config"
 	"fileserver/rdma"
+	"fileserver/rdma/discover"
 )
 
 // device is one with a port on a network interface that has addresses.
-func device(t *rdma.Topology, name, driver string, transport rdma.Transport, netdev string, addrs ...string) {
+func device(t *discover.Topology, name, driver string, transport rdma.Transport, netdev string, addrs ...string) {
 	n := t.Netdev(netdev)
 	if n == nil {
-		t.Netdevs = append(t.Netdevs, rdma.Netdev{Name: netdev, Index: len(t.Netdevs) + 1, Up: true, Carrier: true})
+		t.Netdevs = append(t.Netdevs, discover.Netdev{Name: netdev, Index: len(t.Netdevs) + 1, Up: true, Carrier: true})
 		n = &t.Netdevs[len(t.Netdevs)-1]
 		for _, a := range addrs {
 			n.Addrs = append(n.Addrs, netip.MustParsePrefix(a))
@@ -25,11 +26,11 @@ func device(t *rdma.Topology, name, driver string, transport rdma.Transport, net
 	if name == "" {
 		return
 	}
-	p := rdma.PortInfo{Num: 1, Transport: transport, State: rdma.PortActive, Rate: 100e9, Netdevs: []string{netdev}}
+	p := discover.Port{Num: 1, Transport: transport, State: discover.PortActive, Rate: 100e9, Netdevs: []string{netdev}}
 	for _, a := range n.Addrs {
-		p.GIDs = append(p.GIDs, rdma.GID{Addr: netip.AddrFrom16(a.Addr().As16()), Type: rdma.GIDRoCEv2, Netdev: netdev})
+		p.GIDs = append(p.GIDs, discover.GID{Addr: netip.AddrFrom16(a.Addr().As16()), Type: discover.GIDRoCEv2, Netdev: netdev})
 	}
-	t.Devices = append(t.Devices, rdma.DeviceInfo{Name: name, Driver: driver, Software: driver == "rxe" || driver == "siw", Ports: []rdma.PortInfo{p}})
+	t.Devices = append(t.Devices, discover.Device{Name: name, Driver: driver, Software: driver == "rxe" || driver == "siw", Ports: []discover.Port{p}})
 }
 
 func services(cfg *config.Config) []*rdmaService {
@@ -48,7 +49,7 @@ func addrs(list ...string) (out []netip.Addr) {
 
 // TestDevicePlaces: which address and port of which device each service is listened for at.
 func TestDevicePlaces(t *testing.T) {
-	topo := new(rdma.Topology)
+	topo := new(discover.Topology)
 	device(topo, "", "", 0, "lo", "127.0.0.1/8")
 	device(topo, "mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0", "192.0.2.1/24", "198.51.100.1/24", "2001:db8::1/64", "fe80::1/64")
 	device(topo, "cxgb4_0", "cxgb4", rdma.TransportIWARP, "eth1", "10.1.0.1/16")
@@ -93,7 +94,7 @@ func TestDevicePlaces(t *testing.T) {
 
 // TestDevicesOnOneInterface: rdma_cm knows addresses, not devices; each is listened on once.
 func TestDevicesOnOneInterface(t *testing.T) {
-	topo := new(rdma.Topology)
+	topo := new(discover.Topology)
 	device(topo, "rxe0", "rxe", rdma.TransportRoCE, "eth0", "10.0.0.1/24")
 	device(topo, "siw0", "siw", rdma.TransportIWARP, "eth0")
 	cfg := &config.Config{Listen: addrs("0.0.0.0"), RDMA: config.RDMA{Devices: []string{"auto"}}, SMB: config.SMB{Port: []uint16{445}, RDMAPort: []config.RDMAPort{config.PortAuto}}}
@@ -107,7 +108,7 @@ func TestDevicesOnOneInterface(t *testing.T) {
 	if len(seen) != 3 {
 		t.Errorf("%d places", len(seen))
 	}
-	topo.Devices[0].Ports[0].State = rdma.PortDown
+	topo.Devices[0].Ports[0].State = discover.PortDown
 	for _, p := range devicePlaces(cfg, topo, services(cfg)) {
 		if p.device == "rxe0" {
 			t.Error("a device without link is listened on")
@@ -152,7 +153,7 @@ func TestPlan(t *testing.T) {
 }
 
 func TestInterfaces(t *testing.T) {
-	topo := new(rdma.Topology)
+	topo := new(discover.Topology)
 	device(topo, "", "", 0, "lo", "127.0.0.1/8")
 	cfg := &config.Config{Listen: addrs("0.0.0.0")}
 	direct := map[netip.Addr]bool{}

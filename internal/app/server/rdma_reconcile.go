@@ -9,6 +9,7 @@ import (
 
 	"fileserver/config"
 	"fileserver/rdma"
+	"fileserver/rdma/discover"
 )
 
 // reconcile makes the listeners those that are wanted now. It is for one goroutine at a time.
@@ -70,7 +71,7 @@ func errorText(err error) string {
 }
 
 // tellDevices writes a line for each device that has come, changed or gone.
-func (r *rdmaSide) tellDevices(t *rdma.Topology) {
+func (r *rdmaSide) tellDevices(t *discover.Topology) {
 	for i := range t.Devices {
 		d := &t.Devices[i]
 		var ports []string

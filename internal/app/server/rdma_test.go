@@ -15,6 +15,7 @@ import (
 	"fileserver/internal/slab"
 	"fileserver/nfsrdma"
 	"fileserver/rdma"
+	"fileserver/rdma/discover"
 	"fileserver/rdma/rdmatest/mem"
 	"fileserver/rdma/verbs"
 	"fileserver/smb/transport"
@@ -28,14 +29,14 @@ type machine struct {
 	client *mem.Provider // on the same fabric
 
 	mu     sync.Mutex
-	topo   *rdma.Topology
+	topo   *discover.Topology
 	opened verbs.Config
 	closed bool
 }
 
 func newMachine(t *testing.T) *machine {
 	fabric := mem.NewFabric()
-	m := &machine{t: t, topo: new(rdma.Topology), p: mem.New(mem.Config{Fabric: fabric})}
+	m := &machine{t: t, topo: new(discover.Topology), p: mem.New(mem.Config{Fabric: fabric})}
 	m.p.Device(0).Remove() // a provider begins with one
 	m.client = mem.New(mem.Config{Fabric: fabric, Devices: []mem.DeviceConfig{{Name: "client", Addr: netip.MustParseAddr("10.0.9.9"), Caps: mem.RoCECaps()}}})
 	return m
@@ -65,7 +66,7 @@ func (m *machine) system() system {
 			m.opened = c
 			return memDevices{m}, nil
 		},
-		discover: func() (*rdma.Topology, error) {
+		scan: func() (*discover.Topology, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			return m.topo, nil
@@ -82,7 +83,7 @@ func (m *machine) system() system {
 func (m *machine) plug(name, addr string, caps rdma.Caps) *mem.Device {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	next := new(rdma.Topology)
+	next := new(discover.Topology)
 	next.Netdevs = append(next.Netdevs, m.topo.Netdevs...)
 	next.Devices = append(next.Devices, m.topo.Devices...)
 	device(next, name, "mlx5_core", rdma.TransportRoCE, "net-"+name, addr+"/24")
@@ -93,7 +94,7 @@ func (m *machine) plug(name, addr string, caps rdma.Caps) *mem.Device {
 // pull takes a device away, with its interface.
 func (m *machine) pull(d *mem.Device) {
 	m.mu.Lock()
-	next := new(rdma.Topology)
+	next := new(discover.Topology)
 	for i, dev := range m.topo.Devices {
 		if dev.Name != d.Name() {
 			next.Devices = append(next.Devices, dev)
@@ -341,7 +342,7 @@ func TestWithoutLibraries(t *testing.T) {
 	} {
 		out.until(t, 0, want)
 	}
-	m.topo = new(rdma.Topology)
+	m.topo = new(discover.Topology)
 	if _, out = startWith(t, sys, configure(t, devicesYAML)); strings.Contains(out.String(), "libibverbs") {
 		t.Errorf("a machine without devices is told what it lacks:\n%s", out)
 	}

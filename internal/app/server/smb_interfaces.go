@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"fileserver/config"
-	"fileserver/rdma"
+	"fileserver/rdma/discover"
 	"fileserver/smb"
 )
 
@@ -19,7 +19,7 @@ func (s *Server) interfaces() []smb.Interface {
 }
 
 // interfaces is the pure part: direct tells where SMB Direct is listened for.
-func interfaces(cfg *config.Config, t *rdma.Topology, direct func(netip.Addr) bool) (list []smb.Interface) {
+func interfaces(cfg *config.Config, t *discover.Topology, direct func(netip.Addr) bool) (list []smb.Interface) {
 	for _, c := range cfg.SMB.Interfaces {
 		i := smb.Interface{Addr: c.Addr, Speed: c.Speed, RDMA: c.RDMA, RSS: c.RSS}
 		n := t.NetdevOf(c.Addr)
@@ -56,7 +56,7 @@ func interfaces(cfg *config.Config, t *rdma.Topology, direct func(netip.Addr) bo
 // speed is the speed of the link below an address, bit/s: that of the network
 // interface, or, as those of IPoIB say none, of the port of the RDMA device. What
 // devices in software say of themselves is made up.
-func speed(t *rdma.Topology, n *rdma.Netdev, a netip.Addr) uint64 {
+func speed(t *discover.Topology, n *discover.Netdev, a netip.Addr) uint64 {
 	if n == nil {
 		return unknownSpeed
 	}

@@ -1,4 +1,4 @@
-package rdma
+package discover
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fileserver/rdma"
 )
 
 // mlx5 is a function of a RoCE adapter, with its interface.
@@ -18,8 +20,8 @@ func (s *sysfs) mlx5(n int, mtu int) (netdev string) {
 	return netdev
 }
 
-// TestDiscoverVLAN: the adapter's table has GIDs of both versions, for its own interface and the VLAN and the bridge on it.
-func TestDiscoverVLAN(t *testing.T) {
+// TestScanVLAN: the adapter's table has GIDs of both versions, for its own interface and the VLAN and the bridge on it.
+func TestScanVLAN(t *testing.T) {
 	s := newSysfs(t)
 	dev := s.mlx5(0, 1500)
 	s.netdev("vlan7", 20, "", "uevent: DEVTYPE=vlan")
@@ -63,8 +65,8 @@ func TestDiscoverVLAN(t *testing.T) {
 	}
 }
 
-// TestDiscoverRxeStacked: rxe has GIDs for all that is above its interface, but takes packets of VLANs only.
-func TestDiscoverRxeStacked(t *testing.T) {
+// TestScanRxeStacked: rxe has GIDs for all that is above its interface, but takes packets of VLANs only.
+func TestScanRxeStacked(t *testing.T) {
 	s := newSysfs(t)
 	s.netdev("eth0", 2, "0000:00:03.0")
 	s.device("rxe0", "", "", "ports/1/state: 4: ACTIVE", "ports/1/link_layer: Ethernet", "parent: eth0")
@@ -88,8 +90,8 @@ func TestDiscoverRxeStacked(t *testing.T) {
 	}
 }
 
-// TestDiscoverBond: the GIDs of a bond are in the tables of both its parts.
-func TestDiscoverBond(t *testing.T) {
+// TestScanBond: the GIDs of a bond are in the tables of both its parts.
+func TestScanBond(t *testing.T) {
 	s := newSysfs(t)
 	a, b := s.mlx5(0, 9000), s.mlx5(1, 9000)
 	s.netdev("bond0", 30, "", "uevent: DEVTYPE=bond", "mtu: 9000", "bonding/mode: 802.3ad 4")
@@ -111,8 +113,8 @@ func TestDiscoverBond(t *testing.T) {
 	}
 }
 
-// TestDiscoverIPoIB: two ports of one adapter, whose GUIDs are not the node's; a child interface of a partition; a port without a subnet manager.
-func TestDiscoverIPoIB(t *testing.T) {
+// TestScanIPoIB: two ports of one adapter, whose GUIDs are not the node's; a child interface of a partition; a port without a subnet manager.
+func TestScanIPoIB(t *testing.T) {
 	s := newSysfs(t)
 	for n, state := range []string{"4: ACTIVE", "2: INIT"} {
 		pci := fmt.Sprintf("0000:5e:00.%d", n)
@@ -144,13 +146,13 @@ func TestDiscoverIPoIB(t *testing.T) {
 	}
 }
 
-// TestDiscoverGone: a device that is removed while it is looked at, and one that is not for storage.
-func TestDiscoverGone(t *testing.T) {
+// TestScanGone: a device that is removed while it is looked at, and one that is not for storage.
+func TestScanGone(t *testing.T) {
 	s := newSysfs(t)
 	s.link("class/infiniband/mlx5_0", "../../devices/gone")
 	s.device("efa_0", "0000:00:06.0", "efa", "node_type: 7: unspecified", "ports/1/link_layer: Unspecified", "ports/1/state: 4: ACTIVE")
 	top := s.discover()
-	if len(top.Devices) != 1 || top.Devices[0].Ports[0].Transport != TransportUnknown || top.Devices[0].Ports[0].Transport.String() != "unknown" {
+	if len(top.Devices) != 1 || top.Devices[0].Ports[0].Transport != rdma.TransportUnknown || top.Devices[0].Ports[0].Transport.String() != "unknown" {
 		t.Errorf("%+v", top.Devices)
 	}
 }
@@ -163,7 +165,7 @@ func TestRoCEMTU(t *testing.T) {
 	}
 }
 
-func TestDiscoverStrings(t *testing.T) {
+func TestScanStrings(t *testing.T) {
 	if got := fmt.Sprint(PortActive, PortState(200), PortDown, GIDRoCEv2, GIDType(99)); got != "active unknown down roce-v2 iwarp" {
 		t.Error(got)
 	}

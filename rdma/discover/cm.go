@@ -1,4 +1,4 @@
-package rdma
+package discover
 
 import (
 	"encoding/binary"

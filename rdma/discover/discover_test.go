@@ -1,4 +1,4 @@
-package rdma
+package discover
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fileserver/rdma"
 )
 
 // sysfs is a tree as the kernel lays it out: classes are symbolic links into devices.
@@ -95,7 +97,7 @@ func (s *sysfs) gid(device string, index int, gid, typ, netdev string) {
 
 func (s *sysfs) discover() *Topology {
 	s.t.Helper()
-	top, err := Discover(DiscoverConfig{Sysfs: s.root, Dev: filepath.Join(s.root, "dev"),
+	top, err := Scan(Config{Sysfs: s.root, Dev: filepath.Join(s.root, "dev"),
 		Links: func() (map[string]Netdev, error) { return s.links, nil }})
 	if err != nil {
 		s.t.Fatal(err)
@@ -139,7 +141,7 @@ func soft(t testing.TB) *sysfs {
 	return s
 }
 
-func TestDiscoverSoft(t *testing.T) {
+func TestScanSoft(t *testing.T) {
 	top := soft(t).discover()
 	if got := fmt.Sprint(len(top.Devices), len(top.Netdevs)); got != "3 4" {
 		t.Fatalf("devices and interfaces: %s", got)
@@ -152,7 +154,7 @@ func TestDiscoverSoft(t *testing.T) {
 	if !slices.ContainsFunc(rxe.CharDevices, func(c string) bool { return strings.HasSuffix(c, "infiniband/uverbs0") }) || len(rxe.CharDevices) != 1 {
 		t.Errorf("rxe0's device files: %v", rxe.CharDevices)
 	}
-	if p.Transport != TransportRoCE || !p.Active() || p.PhysState != "LinkUp" || p.Rate != 2.5e9 || p.ActiveMTU != 4096 || len(p.GIDs) != 2 {
+	if p.Transport != rdma.TransportRoCE || !p.Active() || p.PhysState != "LinkUp" || p.Rate != 2.5e9 || p.ActiveMTU != 4096 || len(p.GIDs) != 2 {
 		t.Errorf("rxe0/1: %+v", p)
 	}
 	if g := p.GIDs[1]; g.Index != 1 || g.Type != GIDRoCEv2 || g.Netdev != "vec0" || g.Addr.Unmap() != netip.MustParseAddr("198.18.1.2") {
@@ -162,7 +164,7 @@ func TestDiscoverSoft(t *testing.T) {
 		t.Errorf("counters: %v %v", p.Counters, p.HWCounters)
 	}
 	siw := top.Device("siw0")
-	if siw.Driver != "siw" || !siw.Software || siw.Ports[0].Transport != TransportIWARP || siw.Ports[0].State != PortDown ||
+	if siw.Driver != "siw" || !siw.Software || siw.Ports[0].Transport != rdma.TransportIWARP || siw.Ports[0].State != PortDown ||
 		siw.Ports[0].GIDs[0].Type != GIDIWARP || siw.Ports[0].ActiveMTU != 0 {
 		t.Errorf("siw0: %+v", siw)
 	}
@@ -190,8 +192,8 @@ func TestDiscoverSoft(t *testing.T) {
 	}
 }
 
-// TestDiscoverNothing is the machine without RDMA, and the one that will not say its addresses.
-func TestDiscoverNothing(t *testing.T) {
+// TestScanNothing is the machine without RDMA, and the one that will not say its addresses.
+func TestScanNothing(t *testing.T) {
 	s := newSysfs(t)
 	s.netdev("eth0", 2, "0000:00:03.0", "speed: 1000")
 	s.file("class/net/bonding_masters", "") // which is no interface
@@ -200,14 +202,14 @@ func TestDiscoverNothing(t *testing.T) {
 		t.Errorf("%+v", top)
 	}
 	failed := errors.New("netlink")
-	top, err := Discover(DiscoverConfig{Sysfs: s.root, Links: func() (map[string]Netdev, error) { return nil, failed }})
+	top, err := Scan(Config{Sysfs: s.root, Links: func() (map[string]Netdev, error) { return nil, failed }})
 	if !errors.Is(err, failed) || len(top.Netdevs) != 1 {
 		t.Errorf("%+v, %v", top, err)
 	}
 }
 
-// TestDiscoverElsewhere is a program in a network namespace that is not its sysfs's: interfaces of the same name are others.
-func TestDiscoverElsewhere(t *testing.T) {
+// TestScanElsewhere is a program in a network namespace that is not its sysfs's: interfaces of the same name are others.
+func TestScanElsewhere(t *testing.T) {
 	s := newSysfs(t)
 	s.netdev("eth0", 2, "0000:00:03.0", "speed: 1000")
 	s.netdev("eth1", 3, "0000:00:04.0", "speed: 1000")
@@ -227,9 +229,9 @@ func TestDiscoverElsewhere(t *testing.T) {
 	}
 }
 
-// TestDiscoverHere asks the kernel that the test runs on.
-func TestDiscoverHere(t *testing.T) {
-	top, err := Discover(DiscoverConfig{})
+// TestScanHere asks the kernel that the test runs on.
+func TestScanHere(t *testing.T) {
+	top, err := Scan(Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +240,7 @@ func TestDiscoverHere(t *testing.T) {
 	}
 }
 
-func BenchmarkDiscover(b *testing.B) {
+func BenchmarkScan(b *testing.B) {
 	s := soft(b)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,4 +1,4 @@
-package rdma
+package discover
 
 import (
 	"encoding/hex"
@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/Mellanox/rdmamap"
+
+	"fileserver/rdma"
 )
 
 // maxGIDGap is how many empty entries in a row end a GID table. The kernel fills the first free entry, so that only
@@ -16,9 +18,9 @@ import (
 const maxGIDGap = 256
 
 // readDevice reads a device; false: it is gone, or not yet whole.
-func readDevice(class, name string) (DeviceInfo, bool) {
+func readDevice(class, name string) (Device, bool) {
 	dir := filepath.Join(class, name)
-	d := DeviceInfo{Name: name}
+	d := Device{Name: name}
 	typ, ok := readFile(dir + "/node_type")
 	if !ok {
 		return d, false
@@ -52,22 +54,22 @@ func readDevice(class, name string) (DeviceInfo, bool) {
 			d.Ports = append(d.Ports, port)
 		}
 	}
-	slices.SortFunc(d.Ports, func(a, b PortInfo) int { return a.Num - b.Num })
+	slices.SortFunc(d.Ports, func(a, b Port) int { return a.Num - b.Num })
 	return d, true
 }
 
 // readPort reads a port; nodeType is the number of the device's type (enum rdma_node_type).
-func readPort(device, dir string, num int, nodeType string) PortInfo {
-	p := PortInfo{Num: num, Transport: TransportUnknown}
+func readPort(device, dir string, num int, nodeType string) Port {
+	p := Port{Num: num, Transport: rdma.TransportUnknown}
 	layer, _ := readFile(dir + "/link_layer")
 	switch {
 	case nodeType == "4":
-		p.Transport = TransportIWARP
+		p.Transport = rdma.TransportIWARP
 	case nodeType != "1":
 	case layer == "Ethernet":
-		p.Transport = TransportRoCE
+		p.Transport = rdma.TransportRoCE
 	case layer == "InfiniBand":
-		p.Transport = TransportInfiniBand
+		p.Transport = rdma.TransportInfiniBand
 	}
 	state, _ := readFile(dir + "/state")
 	n, _, _ := strings.Cut(state, ":")
@@ -92,7 +94,7 @@ func readPort(device, dir string, num int, nodeType string) PortInfo {
 }
 
 // readGIDs reads the table of addresses.
-func readGIDs(dir string, transport Transport) (list []GID) {
+func readGIDs(dir string, transport rdma.Transport) (list []GID) {
 	gap := 0
 	for i := 0; gap < maxGIDGap; i++ {
 		index := strconv.Itoa(i)
@@ -111,9 +113,9 @@ func readGIDs(dir string, transport Transport) (list []GID) {
 		g.Netdev, _ = readFile(dir + "/gid_attrs/ndevs/" + index)
 		typ, _ := readFile(dir + "/gid_attrs/types/" + index)
 		switch {
-		case transport == TransportIWARP:
+		case transport == rdma.TransportIWARP:
 			g.Type = GIDIWARP
-		case transport != TransportRoCE:
+		case transport != rdma.TransportRoCE:
 			g.Type = GIDInfiniBand
 		case typ == "RoCE v2":
 			g.Type = GIDRoCEv2
@@ -121,7 +123,7 @@ func readGIDs(dir string, transport Transport) (list []GID) {
 			g.Type = GIDRoCEv1
 		}
 		// The default GID of an InfiniBand port is there before the port has a GUID.
-		if b := addr.As16(); transport == TransportInfiniBand && allZero(b[8:]) {
+		if b := addr.As16(); transport == rdma.TransportInfiniBand && allZero(b[8:]) {
 			continue
 		}
 		list = append(list, g)
@@ -148,7 +150,7 @@ func counterMap(list []rdmamap.RdmaStatEntry, err error) map[string]uint64 {
 }
 
 // bind finds the network interfaces of a port. GID tables name them; those of InfiniBand do not, nor did those of iWARP before Linux 6.6.
-func (t *Topology) bind(d *DeviceInfo, p *PortInfo) {
+func (t *Topology) bind(d *Device, p *Port) {
 	add := func(name string) {
 		if name != "" && !slices.Contains(p.Netdevs, name) {
 			p.Netdevs = append(p.Netdevs, name)
@@ -164,12 +166,12 @@ func (t *Topology) bind(d *DeviceInfo, p *PortInfo) {
 		for j := range p.GIDs {
 			gid := p.GIDs[j].Addr.As16()
 			switch {
-			case p.Transport == TransportInfiniBand && len(n.HardwareAddr) == 20:
+			case p.Transport == rdma.TransportInfiniBand && len(n.HardwareAddr) == 20:
 				// RFC 4391 9.1.1: four bytes with the queue pair, and the port's GID, whose prefix the subnet manager may change.
 				if string(n.HardwareAddr[12:]) == string(gid[8:]) {
 					add(n.Name)
 				}
-			case p.Transport == TransportIWARP && p.GIDs[j].Netdev == "" && len(n.HardwareAddr) == 6:
+			case p.Transport == rdma.TransportIWARP && p.GIDs[j].Netdev == "" && len(n.HardwareAddr) == 6:
 				if string(n.HardwareAddr) == string(gid[:6]) && n.Kind != KindVLAN {
 					add(n.Name)
 				}
@@ -177,14 +179,14 @@ func (t *Topology) bind(d *DeviceInfo, p *PortInfo) {
 		}
 	}
 	t.ownFirst(p)
-	if n := t.first(p); n != nil && p.Transport == TransportRoCE {
+	if n := t.first(p); n != nil && p.Transport == rdma.TransportRoCE {
 		p.ActiveMTU = roceMTU(n.MTU)
 	}
 }
 
 // rxeTakes reports whether rxe takes the packets of an interface that its GID table names: those of its own and of VLANs on it. The table has the addresses of
 // bridges and bonds above, too, but what comes in through these is dropped, and only this machine itself would reach them.
-func (t *Topology) rxeTakes(p *PortInfo, netdev string) bool {
+func (t *Topology) rxeTakes(p *Port, netdev string) bool {
 	for !slices.Contains(p.Netdevs, netdev) {
 		n := t.Netdev(netdev)
 		if n == nil { // of another namespace
@@ -199,7 +201,7 @@ func (t *Topology) rxeTakes(p *PortInfo, netdev string) bool {
 }
 
 // ownFirst puts the interface that is stacked on no other of the port's in front.
-func (t *Topology) ownFirst(p *PortInfo) {
+func (t *Topology) ownFirst(p *Port) {
 	slices.SortStableFunc(p.Netdevs, func(a, b string) int {
 		switch below := slices.Contains(t.Below(b), a); {
 		case below:
@@ -211,7 +213,7 @@ func (t *Topology) ownFirst(p *PortInfo) {
 	})
 }
 
-func (t *Topology) first(p *PortInfo) *Netdev {
+func (t *Topology) first(p *Port) *Netdev {
 	if len(p.Netdevs) == 0 {
 		return nil
 	}

@@ -1,4 +1,7 @@
-package rdma
+// Package discover finds the RDMA devices of the machine, their ports and GIDs, the network
+// interfaces they belong to ([Scan]), and who listens by rdma_cm ([CMListeners]). It reads sysfs
+// and asks the kernel by netlink. It needs no privilege and no RDMA library.
+package discover
 
 import (
 	"net/netip"
@@ -7,36 +10,38 @@ import (
 	"sync"
 
 	"github.com/Mellanox/rdmamap"
+
+	"fileserver/rdma"
 )
 
-// DiscoverConfig says where [Discover] looks. The zero value is this machine.
-type DiscoverConfig struct {
+// Config says where [Scan] looks. The zero value is this machine.
+type Config struct {
 	Sysfs string // the root of sysfs; empty: /sys
 	Dev   string // the root of the device files; empty: /dev
-	// Links lists the network interfaces by name; nil asks the kernel by netlink. Those that have an Index are
-	// as complete as netlink can tell, and if there are such there are no others. What they leave out sysfs adds.
+	// Links lists the network interfaces by name; nil asks the kernel by netlink. Entries with an Index
+	// are complete as far as netlink knows them; if there are any, interfaces without an entry are left out. Sysfs adds the rest.
 	Links func() (map[string]Netdev, error)
 }
 
-// Topology is what [Discover] found: a picture of one moment, not updated.
+// Topology is what [Scan] found: a picture of one moment, not updated.
 type Topology struct {
-	Devices []DeviceInfo // in order of their names
-	Netdevs []Netdev     // in order of their indexes
+	Devices []Device // in order of their names
+	Netdevs []Netdev // in order of their indexes
 }
 
 // rdmamapMu guards the directories that rdmamap looks into, which are variables of that package.
 var rdmamapMu sync.Mutex
 
-// Discover finds the RDMA devices of the machine, their ports and GIDs, and the network interfaces these
-// belong to. It needs no privilege, no RDMA library and no device file; a machine without RDMA has no devices, which is no error.
-// A device that goes away meanwhile is left out. It takes some milliseconds: it may be called every other second.
+// Scan finds the RDMA devices of the machine, their ports and GIDs, and the network interfaces these belong to. A
+// machine without RDMA has no devices, which is no error. A device that goes away during the scan is left out. A scan
+// takes some milliseconds, so it may be made every other second.
 //
-// The lists of devices, ports, device files and counters are rdmamap's. The mapping to network interfaces
-// is our own, because rdmamap's takes the first device of several, asks the GID table of every device once per interface, and compares the
+// The lists of devices, ports, device files and counters are rdmamap's. The mapping to network interfaces is our own:
+// rdmamap's takes the first of several devices, asks the GID table of every device once per interface, and compares the
 // address of an IPoIB interface, which has the port's GUID, with the node's.
 //
-// Its error is that network interfaces cannot be listed; what was found without is returned all the same.
-func Discover(cfg DiscoverConfig) (*Topology, error) {
+// Scan fails when the network interfaces cannot be listed. It then still returns what it found without them.
+func Scan(cfg Config) (*Topology, error) {
 	if cfg.Sysfs == "" {
 		cfg.Sysfs = "/sys"
 	}
@@ -57,7 +62,7 @@ func Discover(cfg DiscoverConfig) (*Topology, error) {
 }
 
 // discoverDevices reads the devices.
-func discoverDevices(cfg DiscoverConfig) []DeviceInfo {
+func discoverDevices(cfg Config) []Device {
 	rdmamapMu.Lock()
 	defer rdmamapMu.Unlock()
 	rdmamap.RdmaClassDir = filepath.Join(cfg.Sysfs, "class/infiniband")
@@ -68,7 +73,7 @@ func discoverDevices(cfg DiscoverConfig) []DeviceInfo {
 	rdmamap.RdmaUcmDevice = filepath.Join(cfg.Dev, "infiniband/rdma_cm")
 	names := rdmamap.GetRdmaDeviceList()
 	slices.Sort(names)
-	var list []DeviceInfo
+	var list []Device
 	for _, name := range names {
 		if d, ok := readDevice(rdmamap.RdmaClassDir, name); ok {
 			list = append(list, d)
@@ -79,12 +84,12 @@ func discoverDevices(cfg DiscoverConfig) []DeviceInfo {
 
 // PortRef is a port of a device.
 type PortRef struct {
-	Device *DeviceInfo
-	Port   *PortInfo
+	Device *Device
+	Port   *Port
 }
 
 // Device returns the device with a name, or nil.
-func (t *Topology) Device(name string) *DeviceInfo {
+func (t *Topology) Device(name string) *Device {
 	for i := range t.Devices {
 		if t.Devices[i].Name == name {
 			return &t.Devices[i]
@@ -138,14 +143,14 @@ func (t *Topology) PortsOf(a netip.Addr) (list []PortRef) {
 		return nil
 	}
 	for _, r := range t.Ports(n.Name) {
-		if r.Port.Active() && (r.Port.Transport != TransportRoCE || r.Port.hasGID(a, n.Name)) {
+		if r.Port.Active() && (r.Port.Transport != rdma.TransportRoCE || r.Port.hasGID(a, n.Name)) {
 			list = append(list, r)
 		}
 	}
 	return list
 }
 
-func (p *PortInfo) hasGID(a netip.Addr, netdev string) bool {
+func (p *Port) hasGID(a netip.Addr, netdev string) bool {
 	a = a.Unmap().WithZone("")
 	return slices.ContainsFunc(p.GIDs, func(g GID) bool {
 		return g.Type == GIDRoCEv2 && g.Netdev == netdev && g.Addr.Unmap() == a

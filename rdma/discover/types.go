@@ -1,17 +1,16 @@
-package rdma
+package discover
 
 import (
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
+
+	"fileserver/rdma"
 )
 
-// TransportUnknown is the wire of devices that have no reliable connections of the kind used here: usNIC, EFA.
-const TransportUnknown Transport = 0xff
-
-// DeviceInfo is an RDMA device as the system describes it.
-type DeviceInfo struct {
+// Device is an RDMA device as the system describes it.
+type Device struct {
 	Name        string // e.g. "mlx5_0", "rocep1s0f0", "siw0"
 	Driver      string // of the function on its bus, e.g. "mlx5_core"; "rxe" and "siw" for those in software; else empty
 	Software    bool   // a device in software, on a network interface of any kind
@@ -23,13 +22,13 @@ type DeviceInfo struct {
 	// CharDevices are the device files that user programs drive it by; /dev/infiniband/rdma_cm, which all devices share, is among them
 	// if it exists.
 	CharDevices []string
-	Ports       []PortInfo // in order of their numbers
+	Ports       []Port // in order of their numbers
 }
 
-// PortInfo is one port of a device.
-type PortInfo struct {
+// Port is one port of a device.
+type Port struct {
 	Num       int // from 1
-	Transport Transport
+	Transport rdma.Transport
 	State     PortState
 	PhysState string // as the kernel says: "LinkUp", "Disabled", "Polling", …
 	// Rate is the signalling rate, bit/s. Devices in software say 2.5 or 10 Gbit/s where the network interface has no speed.
@@ -47,7 +46,7 @@ type PortInfo struct {
 }
 
 // Active reports whether the port carries traffic.
-func (p *PortInfo) Active() bool { return p.State == PortActive }
+func (p *Port) Active() bool { return p.State == PortActive }
 
 // PortState is the logical state of a port (IBA 11.2.1.3).
 type PortState uint8
