@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fileserver/internal/clock"
 	"fileserver/internal/slab"
 	"fileserver/internal/users"
 	"fileserver/internal/workers"
@@ -86,7 +87,7 @@ type Server struct {
 	workers   workers.Pool
 	chains    sync.Pool      // of *chain
 	wg        sync.WaitGroup // of connections
-	started   time.Time
+	clock     clock.Clock
 	lastFile  atomic.Uint64 // IDs of opens
 	lastOpen  atomic.Uint64
 	links     links
@@ -136,7 +137,7 @@ func NewServer(cfg Config) (*Server, error) {
 		cfg.MaxSessions = 16384
 	}
 	s := &Server{
-		cfg: cfg, conns: map[*Conn]struct{}{}, sessions: map[uint64]*Session{}, started: time.Now(),
+		cfg: cfg, conns: map[*Conn]struct{}{}, sessions: map[uint64]*Session{}, clock: clock.New(),
 		ipc: &Share{Name: "IPC$", Comment: "IPC Service"},
 	}
 	s.links.changes = &cfg.Locks.Changes

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fileserver/internal/clock"
 	"fileserver/internal/slab"
 	"fileserver/rdma"
 	"fileserver/smb/transport"
@@ -40,7 +41,7 @@ type Conn struct {
 
 	mu       sync.Mutex
 	m        *machine
-	began    time.Time
+	clock    clock.Clock
 	handler  transport.Handler
 	err      error // why the connection is ending
 	draining bool
@@ -94,12 +95,12 @@ func newConn(id rdma.ID, mem *rdma.Memory, p Params, client bool, connID uint64,
 	c := &Conn{
 		pool: mem.Pool(), opened: opened, ready: make(chan struct{}),
 		maxSGE: min(caps.MaxSGE, 6), // more than six have been seen to hang devices
-		began:  time.Now(),
+		clock:  clock.New(),
 		info: transport.Info{
 			ID: connID, Transport: caps.Transport.String(), RemoteAddr: id.RemoteAddr(), LocalAddr: id.LocalAddr(),
 		},
 	}
-	c.m = newMachine(p, client, c.began)
+	c.m = newMachine(p, client, c.clock.Start())
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	var ok bool
 	if c.headers, ok = c.pool.TryGet(sendSlots * slotSize); !ok {
@@ -202,7 +203,7 @@ func (c *Conn) pump() {
 	var now time.Time // the clock matters only to a probe and to what must wait for credits
 	for c.err == nil {
 		if now.IsZero() && (c.m.probe || c.m.sendCredits <= 1) {
-			now = c.now()
+			now = c.clock.Now()
 		}
 		left, fit := 0, 0
 		if p := c.head; p != nil {
@@ -245,9 +246,6 @@ func (c *Conn) pump() {
 	}
 	c.arm()
 }
-
-// now is the time: the monotonic clock alone is read for half of what time.Now costs.
-func (c *Conn) now() time.Time { return c.began.Add(time.Since(c.began)) }
 
 // finish ends the message of which op carries the last fragment. Called with mu held.
 func (c *Conn) finish(p *pdu, op *rdma.SendOp) {
@@ -344,7 +342,7 @@ func (c *Conn) onTimer() {
 	if c.err != nil || c.m.state == ended {
 		return
 	}
-	if err := c.m.tick(c.now()); err != nil {
+	if err := c.m.tick(c.clock.Now()); err != nil {
 		c.fail(err)
 		return
 	}

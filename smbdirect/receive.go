@@ -36,7 +36,7 @@ func (c *Conn) Received(buf *slab.Buf, key uint32, invalidated bool) {
 		return
 	case c.busy:
 		c.inbox = append(c.inbox, buf)
-		c.m.alive(c.now())
+		c.m.alive(c.clock.Now())
 		c.mu.Unlock()
 		return
 	}
@@ -46,7 +46,7 @@ func (c *Conn) Received(buf *slab.Buf, key uint32, invalidated bool) {
 
 // negotiate handles a message of the negotiating phase. Called with mu held.
 func (c *Conn) negotiate(buf *slab.Buf) {
-	now := c.now()
+	now := c.clock.Now()
 	var err error
 	var resp negotiateResponse
 	if c.m.client {
@@ -85,7 +85,7 @@ func (c *Conn) sendNegotiate(msg func([]byte) []byte) {
 // accept handles a data transfer message. It returns true when that has to wait
 // for memory: await goes on with it. Called with mu held; lets go of it meanwhile.
 func (c *Conn) accept(buf *slab.Buf) bool {
-	f, err := c.m.received(buf.Bytes(), c.now())
+	f, err := c.m.received(buf.Bytes(), c.clock.Now())
 	if err != nil {
 		buf.Release()
 		c.fail(err)

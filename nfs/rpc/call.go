@@ -55,8 +55,6 @@ type Call struct {
 	Args xdr.Decoder
 	// Began is when the procedure's execution began: what programs need a clock for, they need not read it again.
 	Began time.Time
-	// Took is how long it took until the program, at its end, read the clock, if it has; otherwise zero.
-	Took time.Duration
 
 	// Status is the status of the protocol above (nfsstat3, nfsstat4, mountstat3), for metrics; set by the procedure.
 	Status uint32

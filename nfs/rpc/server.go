@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"fileserver/internal/clock"
 	"fileserver/nfs/xdr"
 )
 
@@ -24,7 +25,7 @@ type Server struct {
 	programs programSet
 	cache    *cache
 	bulk     *cache // of the procedures with Bulk
-	epoch    time.Time
+	clock    clock.Clock
 }
 
 var _ Handler = (*Server)(nil)
@@ -42,7 +43,7 @@ func NewServer(cfg Config, programs ...*Program) (*Server, error) {
 		return nil, err
 	}
 	return &Server{
-		epoch: time.Now(),
+		clock: clock.New(),
 		log:   cfg.Logger, observer: cfg.Observer, programs: set, cache: newCache(cfg.Cache),
 		bulk: newCache(CacheConfig{Entries: bulkEntries, Bytes: bulkEntries * (entryOverhead + maxKeptReply), Age: cfg.Cache.Age}),
 	}, nil
@@ -115,7 +116,7 @@ func (s *Server) noProgram(c *Call, r *Reply, lowest, highest uint32) {
 
 // execute runs the procedure and leaves the whole reply in r.
 func (s *Server) execute(ctx context.Context, proc *boundProcedure, c *Call, r *Reply) {
-	c.Began, c.Took = s.epoch.Add(time.Since(s.epoch)), 0 // the monotonic clock alone is read for half of what time.Now costs
+	c.Began = s.clock.Now()
 	empty := r.Mark()
 	r.Head = appendAccepted(r.Head, c.XID, Success)
 	stat := s.run(ctx, proc, c, r)
@@ -123,10 +124,7 @@ func (s *Server) execute(ctx context.Context, proc *boundProcedure, c *Call, r *
 		r.Rollback(empty)
 		r.Head = appendAccepted(r.Head, c.XID, stat)
 	}
-	if c.Took == 0 {
-		c.Took = time.Since(c.Began)
-	}
-	proc.observer.Done(c, stat, c.Took)
+	proc.observer.Done(c, stat, time.Since(c.Began))
 }
 
 func (s *Server) run(ctx context.Context, proc *boundProcedure, c *Call, r *Reply) (stat AcceptStat) {

@@ -88,7 +88,7 @@ func (s *Server) compound(ctx context.Context, call *rpc.Call, r *rpc.Reply) rpc
 			}
 		}
 	}
-	call.Status, call.Took = uint32(status), c.took
+	call.Status = uint32(status)
 	if c.done { // a replay, complete as it is
 		return rpc.Success
 	}

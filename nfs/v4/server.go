@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fileserver/internal/clock"
 	records "fileserver/internal/state"
 	"fileserver/nfs"
 	"fileserver/nfs/rpc"
@@ -76,12 +77,12 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Grace == 0 {
 		cfg.Grace = defaultGrace
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, started: time.Now()}
+	own := clock.New() // leases end by it: it does not jump when the system's time is set
+	s := &Server{cfg: cfg, log: cfg.Logger, started: own.Start()}
 	if cfg.Now != nil {
 		s.ownClock, s.started = true, cfg.Now()
 	} else {
-		// Leases end by this clock: it does not jump when the system's is set.
-		s.cfg.Now = func() time.Time { return s.started.Add(time.Since(s.started)) }
+		s.cfg.Now = own.Now
 	}
 	if s.minors = cfg.MinorVersions; s.minors == nil {
 		s.minors = []uint32{1, 2}
