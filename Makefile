@@ -12,7 +12,7 @@ RDMACORE := $(if $(filter 0,$(CGO_ENABLED)),,$(shell printf '%s\n' '\#include <i
 TAGS := $(if $(RDMACORE),-tags 'rdmacore netgo osusergo')
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test unit guest race fuzz lint bench bench-guest packages kernel
+.PHONY: help build run test unit cover guest race fuzz vulncheck lint bench bench-guest packages kernel
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,10 +27,13 @@ run: build ## serve ./data over NFS, on TCP and iWARP, to this machine
 	@[ -d data ] || mkdir -m 1777 data
 	bin/fileserver serve --share data=./data
 
-test: packages unit guest ## run all tests; as root, install from Debian what they need
+test: packages unit cover guest ## run all tests; as root, install from Debian what they need
 
 unit: ## run the tests that need no guest, under the race detector, and the lint
 	$(GO) test -race -short -timeout 20m ./...
+
+cover: ## run them without the race detector: allocation gates, and coverage per package
+	$(GO) test -short -timeout 20m $(TAGS) -cover $$($(GO) list ./... | grep -v -e /integration -e /internal/lint)
 
 guest: kernel ## run the tests with real clients in Linux guests
 	$(GO) test -p 2 -timeout 60m ./integration/...
@@ -39,12 +42,12 @@ race: ## run the tests that need no guest, under the race detector, repeatedly
 	$(GO) test -race -short -count 5 ./...
 
 FUZZTIME ?= 30s
-fuzz: ## fuzz every target for FUZZTIME (30s)
-	@set -e; for p in $$($(GO) list ./...); do \
-	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
-	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; \
-	  done; \
-	done
+fuzz: ## fuzz every target for FUZZTIME (30s), one per processor at a time; print a table
+	$(GO) run ./integration/fuzz -time $(FUZZTIME) $(FUZZFLAGS)
+
+vulncheck: ## look for known vulnerabilities of what the server calls; needs the network
+	@$(GO) tool -modfile=internal/tools/go.mod govulncheck $(TAGS) ./... || { rc=$$?; \
+	  [ $$rc = 3 ] || echo 'vulncheck: nothing was checked: the data base, https://vuln.go.dev, must be reachable (or name a copy by GOVULNDB)'; exit $$rc; }
 
 lint: ## check formatting, vet, staticcheck, imports and the house rules
 	$(GO) test -count 1 ./internal/lint
