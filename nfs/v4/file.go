@@ -1,6 +1,7 @@
 package v4
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"fileserver/nfs"
@@ -13,13 +14,19 @@ import (
 // openFile is a file opened for a stateid. It implements [state.Resource].
 type openFile struct {
 	vfs.File
+	by   *vfs.Cred // who opened it, after squashing
 	refs atomic.Int32
 }
 
-func newOpenFile(f vfs.File) *openFile {
-	o := &openFile{File: f}
+func newOpenFile(f vfs.File, by *vfs.Cred) *openFile {
+	o := &openFile{File: f, by: by.Clone()}
 	o.refs.Store(1)
 	return o
+}
+
+// openedBy reports whether the file was opened by c: the same user, of the same groups.
+func (o *openFile) openedBy(c *vfs.Cred) bool {
+	return o.by.UID == c.UID && o.by.GID == c.GID && slices.Equal(o.by.Groups, c.Groups)
 }
 
 // Retain implements state.Resource.
@@ -70,7 +77,12 @@ func (c *compound) use(t *target, sid proto.StateID, want state.Share) (access, 
 			o.Release()
 			return access{}, st
 		}
-		return access{o.File, o}, proto.OK
+		if o.openedBy(c.credsIn(t.export)) {
+			return access{o.File, o}, proto.OK
+		}
+		// Another user, or the same of whom a reload makes another: the stateid proves nothing of what this one may.
+		o.Release()
+		return c.openFor(t, want)
 	}
 	if st := c.anonymous(&sid, &key, want); st != proto.OK {
 		return access{}, st
@@ -78,6 +90,11 @@ func (c *compound) use(t *target, sid proto.StateID, want state.Share) (access, 
 	if st := c.recall(&key, keep); st != proto.OK {
 		return access{}, st
 	}
+	return c.openFor(t, want)
+}
+
+// openFor opens the file for one operation, if the caller may.
+func (c *compound) openFor(t *target, want state.Share) (access, proto.Status) {
 	how := vfs.OpenRead | vfs.AccessOwnerOverride | vfs.ReadIfExecutable
 	if want&state.ShareWrite != 0 {
 		how = vfs.OpenWrite | vfs.AccessOwnerOverride

@@ -59,7 +59,7 @@ func (c *compound) exchangeID() proto.Status {
 	case 2:
 		return proto.ErrEncrAlgUnsupp
 	}
-	e, act, st := c.srv.clients.ExchangeID(a.owner, a.verifier, c.principal(), a.flags, c.now)
+	e, act, st := c.srv.clients.ExchangeID(a.owner, a.verifier, c.caller(), a.flags, c.now)
 	c.srv.act(act)
 	if st != proto.OK {
 		return st
@@ -73,6 +73,11 @@ func (c *compound) exchangeID() proto.Status {
 	c.r.Head = xdr.AppendString(c.r.Head, c.srv.owner) // eir_server_scope
 	c.uint32(0)                                        // no nfs_impl_id4
 	return proto.OK
+}
+
+// caller is who the call is from.
+func (c *compound) caller() state.Caller {
+	return state.Caller{Principal: c.principal(), Addr: c.call.Conn.RemoteAddr.Addr().Unmap(), Conn: c.call.Conn.ID}
 }
 
 // principal is who the call authenticates as.

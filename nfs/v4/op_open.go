@@ -186,6 +186,9 @@ func (c *compound) openState(a *openArgs, o *opened) (proto.StateID, proto.Statu
 	if a.access&uint32(state.ShareWrite) != 0 {
 		how |= vfs.OpenWrite
 	}
+	if a.access == uint32(state.ShareRead) { // a client must read what it executes
+		how |= vfs.ReadIfExecutable
+	}
 	if o.created || a.claim == claimPrevious { // whoever made it may use it whatever its mode
 		how |= vfs.AccessOwnerOverride
 	}
@@ -202,7 +205,7 @@ func (c *compound) openState(a *openArgs, o *opened) (proto.StateID, proto.Statu
 		_ = f.Close()
 		return proto.StateID{}, st
 	}
-	res := newOpenFile(f)
+	res := newOpenFile(f, c.credsIn(o.t.export))
 	defer res.Release()
 	for recalled := false; ; {
 		res.Retain()

@@ -32,7 +32,7 @@ func (c *compound) sequence() proto.Status {
 	if s == nil {
 		return proto.ErrBadSession
 	}
-	q := state.Sequence{Seq: a.seq, Slot: a.slot, Highest: a.highest, CacheThis: a.cache, Ops: c.count, Size: size, Sum: c.sum()}
+	q := state.Sequence{Conn: c.call.Conn.ID, Seq: a.seq, Slot: a.slot, Highest: a.highest, CacheThis: a.cache, Ops: c.count, Size: size, Sum: c.sum()}
 	turn, head, st := s.Begin(&q, c.r.Head[:c.body], c.now)
 	if st != proto.OK {
 		return st

@@ -43,7 +43,7 @@ func (c *compound) createSession() proto.Status {
 	if c.badXDR() {
 		return proto.ErrBadXDR
 	}
-	n, act, st := c.srv.clients.CreateSession(a, c.principal(), c.now)
+	n, act, st := c.srv.clients.CreateSession(a, c.caller(), c.now)
 	c.srv.act(act)
 	if st != proto.OK {
 		return st
@@ -65,7 +65,7 @@ func (c *compound) destroySession() proto.Status {
 	if own != nil && own.ID == id && c.index+1 < c.count {
 		return proto.ErrNotOnlyOp
 	}
-	return c.srv.clients.DestroySession(&id, own)
+	return c.srv.clients.DestroySession(&id, own, c.call.Conn.ID)
 }
 
 type bindConnArgs struct {
@@ -90,12 +90,14 @@ func (c *compound) bindConnToSession() proto.Status {
 	if a.decode(c) {
 		return proto.ErrBadXDR
 	}
+	s := c.srv.clients.Session(&a.session)
 	switch {
-	case c.srv.clients.Session(&a.session) == nil:
+	case s == nil:
 		return proto.ErrBadSession
 	case a.dir == 2: // CDFC4_BACK, and nothing else
 		return proto.ErrInval
 	}
+	s.Bind(c.call.Conn.ID)
 	c.r.Head = append(c.r.Head, a.session[:]...)
 	c.uint32(1) // CDFS4_FORE
 	c.bool(false)

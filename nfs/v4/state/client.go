@@ -48,6 +48,7 @@ type Client struct {
 	owner    string // co_ownerid
 	verifier proto.Verifier
 	all      *Clients
+	peer     *peer // the address it came from first
 
 	renewed  atomic.Int64 // time of the last renewal, ns since 1970
 	inFlight atomic.Int32 // requests in progress

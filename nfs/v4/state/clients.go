@@ -1,6 +1,7 @@
 package state
 
 import (
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,10 +18,11 @@ type Clients struct {
 	states    atomic.Int64 // opens and locks of all clients
 
 	mu       sync.RWMutex
-	lastID   uint32
 	byID     map[uint64]*Client
 	byOwner  map[string]*ownerRecords
 	sessions map[proto.SessionID]*Session
+	peers    map[netip.Addr]*peer
+	replies  int64 // bytes promised to the reply caches of all sessions
 }
 
 // ownerRecords are the client IDs of one client owner: there may be one that is in use, and one
@@ -33,6 +35,7 @@ func New(cfg Config, known []string, now time.Time, grace time.Duration) *Client
 	return &Clients{
 		cfg: cfg.withDefaults(), grace: newGrace(known, now, grace),
 		byID: map[uint64]*Client{}, byOwner: map[string]*ownerRecords{}, sessions: map[proto.SessionID]*Session{},
+		peers: map[netip.Addr]*peer{},
 	}
 }
 
@@ -50,13 +53,16 @@ func (s *Clients) Session(id *proto.SessionID) *Session {
 }
 
 // Stats are figures of the moment.
-type Stats struct{ Clients, Sessions, States int }
+type Stats struct {
+	Clients, Sessions, States int
+	ReplyCache                int64 // bytes promised to the reply caches of sessions
+}
 
 // Stats counts.
 func (s *Clients) Stats() (st Stats) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	st.Clients, st.Sessions = len(s.byID), len(s.sessions)
+	st.Clients, st.Sessions, st.ReplyCache = len(s.byID), len(s.sessions), s.replies
 	for _, c := range s.byID {
 		c.mu.Lock()
 		st.States += len(c.states)
@@ -105,14 +111,18 @@ func (s *Clients) ExpireHolders(file FileKey, now time.Time) (a Actions, any boo
 	return a, any
 }
 
-// remove ends a client ID, its sessions and its state. Called with mu held.
+// remove ends a client ID, its sessions and its state. Clients.mu is held.
 func (s *Clients) remove(c *Client) Actions {
 	for _, se := range c.sessions {
-		se.dead.Store(true)
-		delete(s.sessions, se.ID)
+		s.endSession(se)
 	}
 	c.sessions = nil
 	delete(s.byID, c.ID)
+	c.peer.clients--
+	if !c.confirmed {
+		c.peer.unconfirmed--
+	}
+	s.endPeer(c.peer)
 	if r := s.byOwner[c.owner]; r != nil {
 		if r.confirmed == c {
 			r.confirmed = nil

@@ -1,7 +1,9 @@
 package state_test
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -13,13 +15,13 @@ import (
 
 // do executes a command:
 //
-//	restart [clients=N] [sessions=N] [allsessions=N] [states=N] [allstates=N]    another run of the server
+//	restart [clients=N] [unconfirmed=N] [sessions=N] [allsessions=N] [states=N] [allstates=N] [replies=BYTES]    another run of the server
 //	wait SECONDS                                   time passes, and Tick
-//	exchange CLIENT owner=O [verifier=N] [principal=P] [update]
-//	session SESSION CLIENT seq=N [principal=P]     CREATE_SESSION
-//	begin TURN SESSION slot=N seq=N [sum=N] [highest=N] [ops=N] [size=N]
+//	exchange CLIENT owner=O [verifier=N] [principal=P] [from=ADDRESS] [update]
+//	session SESSION CLIENT seq=N [principal=P] [conn=N] [slots=N]    CREATE_SESSION
+//	begin TURN SESSION slot=N seq=N [conn=N] [sum=N] [highest=N] [ops=N] [size=N]
 //	end TURN [reply=TEXT]
-//	destroy-session SESSION, destroy-client CLIENT
+//	destroy-session SESSION [conn=N], destroy-client CLIENT
 //	complete SESSION                               RECLAIM_COMPLETE
 //	open STATEID SESSION owner=O file=F access=N [deny=N]
 //	downgrade STATEID SESSION file=F access=N [deny=N]
@@ -62,7 +64,7 @@ func (w *world) do(f []string) string {
 		if len(pos) > 1 && pos[1] == "update" {
 			flags = state.FlagUpdConfirmed
 		}
-		e, a, st := w.all.ExchangeID([]byte(args["owner"]), proto.Verifier{byte(num("verifier", 1))}, w.principal(args), flags, w.now)
+		e, a, st := w.all.ExchangeID([]byte(args["owner"]), proto.Verifier{byte(num("verifier", 1))}, w.caller(args), flags, w.now)
 		acts := w.act(a)
 		if st != proto.OK {
 			return status(st) + acts
@@ -74,11 +76,14 @@ func (w *world) do(f []string) string {
 		w.ids[pos[0]] = e.ClientID
 		return fmt.Sprintf("ok seq:%d confirmed:%v%s%s", e.Seq, e.Flags&state.FlagConfirmed != 0, same, acts)
 	case "session":
-		fore := proto.ChannelAttrs{MaxRequest: 4096, MaxResponse: 4096, MaxResponseCached: 512, MaxOps: 8, MaxRequests: 4}
-		n, a, st := w.all.CreateSession(state.SessionArgs{ClientID: w.ids[pos[1]], Seq: uint32(num("seq", 1)), Fore: fore}, w.principal(args), w.now)
+		fore := proto.ChannelAttrs{MaxRequest: 4096, MaxResponse: 4096, MaxResponseCached: 512, MaxOps: 8, MaxRequests: uint32(num("slots", 4))}
+		n, a, st := w.all.CreateSession(state.SessionArgs{ClientID: w.ids[pos[1]], Seq: uint32(num("seq", 1)), Fore: fore}, w.caller(args), w.now)
 		acts := w.act(a)
 		if st == proto.OK {
 			w.sessions[pos[0]] = n.ID
+			if n.Fore.MaxRequests != fore.MaxRequests {
+				acts = fmt.Sprintf(" slots:%d", n.Fore.MaxRequests) + acts
+			}
 		}
 		return status(st) + acts
 	case "begin":
@@ -92,7 +97,7 @@ func (w *world) do(f []string) string {
 		return "ok"
 	case "destroy-session":
 		id := w.sessions[pos[0]]
-		return status(w.all.DestroySession(&id, nil))
+		return status(w.all.DestroySession(&id, nil, uint64(num("conn", 1))))
 	case "destroy-client":
 		a, st := w.all.DestroyClientID(w.ids[pos[0]])
 		return status(st) + w.act(a)
@@ -115,8 +120,14 @@ func (w *world) do(f []string) string {
 	return w.stateful(f[0], pos, args, num)
 }
 
-func (w *world) principal(args map[string]string) state.Principal {
-	return state.Principal{Flavor: 1, Name: args["principal"]}
+// caller is who calls: from an address of its own for each owner, unless the script says from where.
+func (w *world) caller(args map[string]string) state.Caller {
+	from := args["from"]
+	if from == "" {
+		from = fmt.Sprintf("192.0.2.%d", (args["owner"] + "\x00")[0])
+	}
+	conn, _ := strconv.ParseUint(cmp.Or(args["conn"], "1"), 10, 64)
+	return state.Caller{Principal: state.Principal{Flavor: 1, Name: args["principal"]}, Addr: netip.MustParseAddr(from), Conn: conn}
 }
 
 func (w *world) record(c *state.Client) {
@@ -133,7 +144,8 @@ func (w *world) begin(pos []string, num func(string, int) int) string {
 		return "BADSESSION"
 	}
 	t, head, st := se.Begin(&state.Sequence{
-		Seq: uint32(num("seq", 1)), Slot: uint32(num("slot", 0)), Highest: uint32(num("highest", 0)), Sum: uint64(num("sum", 0)),
+		Conn: uint64(num("conn", 1)),
+		Seq:  uint32(num("seq", 1)), Slot: uint32(num("slot", 0)), Highest: uint32(num("highest", 0)), Sum: uint64(num("sum", 0)),
 		Ops: num("ops", 1), Size: num("size", 100),
 	}, nil, w.now)
 	w.turns[pos[0]] = &t

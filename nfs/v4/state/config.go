@@ -18,11 +18,15 @@ type Config struct {
 	// Courtesy is how long the state of an expired client is kept while nobody conflicts with it. 24 h.
 	Courtesy time.Duration
 
-	MaxClients     int // 4096
+	MaxClients     int // 4096; one address has at most a quarter of them
+	MaxUnconfirmed int // of one address, client IDs without CREATE_SESSION: 64
 	MaxSessions    int // of one client: 16
-	MaxAllSessions int // 4096
+	MaxAllSessions int // 4096; one address has at most a quarter of them
 	MaxStates      int // opens and locks of one client: 1 << 18
 	MaxAllStates   int // 1 << 20
+
+	// ReplyCache is what the reply caches of all sessions may come to, bytes: 64 MiB. One address has at most a quarter.
+	ReplyCache int64
 
 	// Fore are the most a fore channel is given (RFC 8881 18.36.3).
 	Fore proto.ChannelAttrs
@@ -46,6 +50,8 @@ const (
 	defaultCourtesy  = 24 * time.Hour
 	defaultClients   = 4096
 	defaultSessions  = 16
+	unconfirmed      = 64
+	replyCache       = 64 << 20
 	allSessions      = 4096
 	defaultMaxStates = 1 << 18
 	allStates        = 1 << 20
@@ -65,12 +71,16 @@ func (c Config) withDefaults() Config {
 		v *int
 		d int
 	}{
-		{&c.MaxClients, defaultClients}, {&c.MaxSessions, defaultSessions}, {&c.MaxAllSessions, allSessions},
+		{&c.MaxClients, defaultClients}, {&c.MaxUnconfirmed, unconfirmed},
+		{&c.MaxSessions, defaultSessions}, {&c.MaxAllSessions, allSessions},
 		{&c.MaxStates, defaultMaxStates}, {&c.MaxAllStates, allStates},
 	} {
 		if *d.v <= 0 {
 			*d.v = d.d
 		}
+	}
+	if c.ReplyCache <= 0 {
+		c.ReplyCache = replyCache
 	}
 	f := &c.Fore
 	for _, d := range []struct {

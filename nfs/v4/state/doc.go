@@ -11,7 +11,7 @@
 //
 // Each kind of state belongs to one owner with one mutex:
 //
-//	Clients  client IDs by number and by owner, sessions by ID, CREATE_SESSION's slot
+//	Clients  client IDs by number and by owner, sessions by ID, CREATE_SESSION's slot, what each address has
 //	Client   the opens, locks and stateids of one client
 //	slot     one slot of a session and its cached reply
 //	Grace    who has yet to reclaim

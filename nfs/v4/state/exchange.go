@@ -22,7 +22,7 @@ type Exchanged struct {
 }
 
 // ExchangeID makes, finds or updates the client ID of an owner. The numbers of the cases are those of RFC 8881 18.35.4.
-func (s *Clients) ExchangeID(owner []byte, v proto.Verifier, p Principal, flags uint32, now time.Time) (Exchanged, Actions, proto.Status) {
+func (s *Clients) ExchangeID(owner []byte, v proto.Verifier, who Caller, flags uint32, now time.Time) (Exchanged, Actions, proto.Status) {
 	if flags&^flagsOfArguments != 0 {
 		return Exchanged{}, Actions{}, proto.ErrInval
 	}
@@ -34,21 +34,13 @@ func (s *Clients) ExchangeID(owner []byte, v proto.Verifier, p Principal, flags 
 		have = r.confirmed
 	}
 	if flags&FlagUpdConfirmed != 0 {
-		switch {
-		case have == nil: // 7: no confirmed record
-			return Exchanged{}, Actions{}, proto.ErrNoEnt
-		case have.Principal != p: // 9: wrong principal
-			return Exchanged{}, Actions{}, proto.ErrPerm
-		case have.verifier != v: // 8: wrong verifier
-			return Exchanged{}, Actions{}, proto.ErrNotSame
-		}
-		have.Renew(now) // 6: update
-		return have.exchanged(), Actions{}, proto.OK
+		e, st := have.update(v, who.Principal, now)
+		return e, Actions{}, st
 	}
 	var a Actions
 	if have != nil {
 		switch {
-		case have.Principal != p: // 3: client collision
+		case have.Principal != who.Principal: // 3: client collision
 			if !have.Expired(now) && (have.hasState() || len(have.sessions) > 0) {
 				return Exchanged{}, Actions{}, proto.ErrClIDInuse
 			}
@@ -62,17 +54,18 @@ func (s *Clients) ExchangeID(owner []byte, v proto.Verifier, p Principal, flags 
 	if r = s.byOwner[string(owner)]; r != nil && r.unconfirmed != nil { // 4: replacement of an unconfirmed record
 		a.add(s.remove(r.unconfirmed))
 	}
-	if len(s.byID) >= s.cfg.MaxClients && !s.evict(now, &a) {
+	if !s.makeRoom(who.Addr, now, &a) {
 		return Exchanged{}, a, proto.ErrDelay
 	}
 	// 1: new owner ID
-	s.lastID++
 	c := &Client{
-		ID: uint64(s.cfg.Instance)<<32 | uint64(s.lastID), Principal: p, owner: string(owner), verifier: v, all: s,
+		ID: s.newID(), Principal: who.Principal, owner: string(owner), verifier: v, all: s, peer: s.peer(who.Addr),
 		opens: map[openKey]*Open{}, states: map[uint64]stated{}, locks: map[openKey]*LockState{},
 	}
 	c.Renew(now)
 	s.byID[c.ID] = c
+	c.peer.clients++
+	c.peer.unconfirmed++
 	if r = s.byOwner[c.owner]; r == nil {
 		r = &ownerRecords{}
 		s.byOwner[c.owner] = r
@@ -81,22 +74,31 @@ func (s *Clients) ExchangeID(owner []byte, v proto.Verifier, p Principal, flags 
 	return c.exchanged(), a, proto.OK
 }
 
-// evict removes the client that has been expired for longest, if there is one. Called with mu held.
-func (s *Clients) evict(now time.Time, a *Actions) bool {
-	var oldest *Client
-	for _, c := range s.byID {
-		if c.Expired(now) && (oldest == nil || c.age(now) > oldest.age(now)) {
-			oldest = c
-		}
+// update is EXCHANGE_ID with EXCHGID4_FLAG_UPD_CONFIRMED_REC_A of the owner's confirmed client ID; c is nil if there is none.
+func (c *Client) update(v proto.Verifier, p Principal, now time.Time) (Exchanged, proto.Status) {
+	switch {
+	case c == nil: // 7: no confirmed record
+		return Exchanged{}, proto.ErrNoEnt
+	case c.Principal != p: // 9: wrong principal
+		return Exchanged{}, proto.ErrPerm
+	case c.verifier != v: // 8: wrong verifier
+		return Exchanged{}, proto.ErrNotSame
 	}
-	if oldest == nil {
-		return false
-	}
-	a.add(s.remove(oldest))
-	return true
+	c.Renew(now) // 6: update
+	return c.exchanged(), proto.OK
 }
 
-// exchanged is EXCHANGE_ID's view of the client. Called with Clients.mu held.
+// newID is a client ID that nobody can guess: the instance of the server, and a random number.
+func (s *Clients) newID() uint64 {
+	for {
+		id := uint64(s.cfg.Instance)<<32 | s.cfg.Random()&0xffffffff
+		if s.byID[id] == nil {
+			return id
+		}
+	}
+}
+
+// exchanged is EXCHANGE_ID's view of the client. Clients.mu is held.
 func (c *Client) exchanged() Exchanged {
 	e := Exchanged{ClientID: c.ID, Seq: c.create.seq + 1, Flags: FlagUseNonPNFS}
 	if c.confirmed {

@@ -74,7 +74,8 @@ func (w *world) start(args map[string]string) {
 	var random uint64
 	w.all = state.New(state.Config{
 		Instance: w.instance, Lease: 10 * time.Second, Courtesy: 100 * time.Second, Locks: w.locks,
-		MaxClients: num("clients"), MaxSessions: num("sessions"), MaxAllSessions: num("allsessions"), MaxStates: num("states"), MaxAllStates: num("allstates"),
+		MaxClients: num("clients"), MaxUnconfirmed: num("unconfirmed"), ReplyCache: int64(num("replies")),
+		MaxSessions: num("sessions"), MaxAllSessions: num("allsessions"), MaxStates: num("states"), MaxAllStates: num("allstates"),
 		Random: func() uint64 { random++; return random },
 	}, slices.Collect(maps.Keys(w.records)), w.now, 20*time.Second)
 }

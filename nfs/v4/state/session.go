@@ -15,8 +15,10 @@ type Session struct {
 	Fore   proto.ChannelAttrs
 
 	slots    []slot
+	replies  int64 // bytes reserved for the replies in its slots
 	inFlight atomic.Int32
 	dead     atomic.Bool
+	conns    connSet
 }
 
 // SessionArgs are the arguments of CREATE_SESSION that concern the state.
@@ -45,7 +47,7 @@ type createSlot struct {
 const flagsOfCreateSession = 0x7
 
 // CreateSession makes a session, and confirms the client ID if it is new (RFC 8881 18.36.4).
-func (s *Clients) CreateSession(args SessionArgs, p Principal, now time.Time) (NewSession, Actions, proto.Status) {
+func (s *Clients) CreateSession(args SessionArgs, who Caller, now time.Time) (NewSession, Actions, proto.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.byID[args.ClientID]
@@ -54,14 +56,17 @@ func (s *Clients) CreateSession(args SessionArgs, p Principal, now time.Time) (N
 	}
 	switch {
 	case args.Seq == c.create.seq && c.create.used:
+		if c.Principal != who.Principal { // the result names a session, which is nobody else's business
+			return NewSession{}, Actions{}, proto.ErrSeqMisordered
+		}
 		return c.create.result, Actions{}, proto.OK
 	case args.Seq != c.create.seq+1:
 		return NewSession{}, Actions{}, proto.ErrSeqMisordered
 	}
-	if !c.confirmed && c.Principal != p {
+	if !c.confirmed && c.Principal != who.Principal {
 		return NewSession{}, Actions{}, proto.ErrClIDInuse
 	}
-	n, a, status := s.createSession(c, &args, now)
+	n, a, status := s.createSession(c, &args, who.Conn, now)
 	if status == proto.OK { // whatever failed may be tried again with the same number
 		n.Seq = args.Seq
 		c.create = createSlot{seq: args.Seq, used: true, result: n}
@@ -69,7 +74,8 @@ func (s *Clients) CreateSession(args SessionArgs, p Principal, now time.Time) (N
 	return n, a, status
 }
 
-func (s *Clients) createSession(c *Client, args *SessionArgs, now time.Time) (n NewSession, a Actions, st proto.Status) {
+// createSession is CreateSession of a client ID that may have one. Clients.mu is held.
+func (s *Clients) createSession(c *Client, args *SessionArgs, conn uint64, now time.Time) (n NewSession, a Actions, st proto.Status) {
 	if args.Flags&^flagsOfCreateSession != 0 {
 		return n, a, proto.ErrInval
 	}
@@ -83,16 +89,17 @@ func (s *Clients) createSession(c *Client, args *SessionArgs, now time.Time) (n 
 	if len(c.sessions) >= s.cfg.MaxSessions {
 		return n, a, proto.ErrNoSpc
 	}
-	c.Renew(now) // from here on it is not evicted
-	for len(s.sessions) >= s.cfg.MaxAllSessions {
-		if !s.evict(now, &a) {
-			return n, a, proto.ErrNoSpc
-		}
-	}
-	if !c.confirmed {
+	c.Renew(now)      // from here on it is not evicted
+	if !c.confirmed { // before there must be room: the client's former self makes some
 		a.add(s.confirm(c))
 	}
-	se := &Session{Client: c, Fore: fore, slots: make([]slot, fore.MaxRequests)}
+	replies := s.makeSessionRoom(c.peer, &fore, now, &a)
+	if replies == 0 {
+		return n, a, proto.ErrNoSpc
+	}
+	se := &Session{Client: c, Fore: fore, slots: make([]slot, fore.MaxRequests), replies: replies}
+	se.conns.add(conn)
+	c.peer.sessions++
 	binary.BigEndian.PutUint64(se.ID[:], c.ID)
 	binary.BigEndian.PutUint64(se.ID[8:], s.cfg.Random())
 	s.sessions[se.ID] = se
@@ -101,7 +108,7 @@ func (s *Clients) createSession(c *Client, args *SessionArgs, now time.Time) (n 
 	return NewSession{ID: se.ID, Fore: fore, Back: args.Back}, a, proto.OK
 }
 
-// confirm makes a client ID the one of its owner; a former one, of the client before it restarted, ends. Called with mu held.
+// confirm makes a client ID the one of its owner; a former one, of the client before it restarted, ends. Clients.mu is held.
 func (s *Clients) confirm(c *Client) (a Actions) {
 	r := s.byOwner[c.owner]
 	recorded := s.grace.MayReclaim(c.Record())
@@ -115,6 +122,7 @@ func (s *Clients) confirm(c *Client) (a Actions) {
 	r = s.byOwner[c.owner]
 	r.confirmed, r.unconfirmed = c, nil
 	c.confirmed = true
+	c.peer.unconfirmed--
 	return a
 }
 
@@ -137,13 +145,17 @@ func (cfg *Config) clamp(a proto.ChannelAttrs) (proto.ChannelAttrs, proto.Status
 	return a, proto.OK
 }
 
-// DestroySession ends a session (RFC 8881 18.37). own is the session of the request itself, or nil.
-func (s *Clients) DestroySession(id *proto.SessionID, own *Session) proto.Status {
+// DestroySession ends a session (RFC 8881 18.37). own is the session of the request itself, or nil; conn is the connection it
+// came on, which must be one that the session is used on.
+func (s *Clients) DestroySession(id *proto.SessionID, own *Session, conn uint64) proto.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	se := s.sessions[*id]
 	if se == nil {
 		return proto.ErrBadSession
+	}
+	if !se.conns.has(conn) {
+		return proto.ErrConnNotBoundToSession
 	}
 	busy := se.inFlight.Load()
 	if se == own {
@@ -152,8 +164,7 @@ func (s *Clients) DestroySession(id *proto.SessionID, own *Session) proto.Status
 	if busy > 0 {
 		return proto.ErrDelay
 	}
-	se.dead.Store(true)
-	delete(s.sessions, se.ID)
+	s.endSession(se)
 	c := se.Client
 	for i, o := range c.sessions {
 		if o == se {

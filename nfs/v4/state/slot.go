@@ -9,6 +9,7 @@ import (
 
 // Sequence are the arguments of SEQUENCE (RFC 8881 18.46), and what is needed of the rest of the request.
 type Sequence struct {
+	Conn               uint64 // the connection it came on
 	Seq, Slot, Highest uint32
 	CacheThis          bool
 	Ops                int    // operations of the request, SEQUENCE included
@@ -61,6 +62,7 @@ func (se *Session) Begin(q *Sequence, head []byte, now time.Time) (Turn, []byte,
 		se.leave()
 		return Turn{}, head, st
 	}
+	se.conns.add(q.Conn) // with SP4_NONE, using a session binds the connection (RFC 8881 2.10.3.1)
 	se.Client.Renew(now)
 	t.session = se
 	return t, head, proto.OK
