@@ -34,64 +34,6 @@ func TestReauthenticationAsAnother(t *testing.T) {
 	c.closeFile(f)
 }
 
-// A session that is out of date may be ended, and what it has given back, and no more, until it is renewed (MS-SMB2 3.3.5.2.9).
-func TestExpired(t *testing.T) {
-	for _, sealed := range []bool{false, true} {
-		e := newFileEnv(t, nil)
-		e.touch("f")
-		c := e.files(wire.Dialect302)
-		c.Sign, c.Encrypt = !sealed, sealed
-		f := c.must(want("f", wire.FileOpen)).FileID
-		lock := func(flags wire.LockFlags, st wire.Status) {
-			t.Helper()
-			var list wire.LockElements
-			list.Add(wire.LockElement{Length: 1, Flags: flags})
-			c.Call(wire.CmdLock, (&wire.LockRequest{FileID: f, Locks: list}).Append, st)
-		}
-		lock(wire.LockFlagExclusive|wire.LockFlagFailImmediately, wire.StatusSuccess)
-		s := e.srv.session(c.SessionID)
-		expire := func() {
-			s.mu.Lock()
-			s.expires = time.Now().Add(-time.Second)
-			s.mu.Unlock()
-		}
-		expire()
-		no := wire.StatusNetworkSessionExpired
-		c.fails(want("f", wire.FileOpen), no)
-		if st := c.write(f, 0, []byte("x")); st != no {
-			t.Error(st)
-		}
-		c.Call(wire.CmdTreeConnect, (&wire.TreeConnectRequest{Path: wire.AppendUTF16(nil, `\s\data`)}).Append, no)
-		c.Call(wire.CmdTreeDisconnect, smbtest.Empty, no)
-		c.Call(wire.CmdFlush, (&wire.FlushRequest{FileID: f}).Append, no)
-		q := want("f", wire.FileOpen)
-		for _, r := range c.Do(smbtest.Request{Command: wire.CmdCreate, Body: q.Append},
-			smbtest.Request{Command: wire.CmdClose, Body: (&wire.CloseRequest{FileID: wire.AnyFile}).Append}) {
-			if r.Status != no {
-				t.Errorf("%v of a compound: %v", r.Command, r.Status)
-			}
-		}
-		c.Call(wire.CmdEcho, smbtest.Empty, wire.StatusSuccess)
-		lock(wire.LockFlagExclusive|wire.LockFlagFailImmediately, no)
-		lock(wire.LockFlagUnlock, wire.StatusSuccess)
-		lock(wire.LockFlagUnlock, wire.StatusRangeNotLocked)
-		if st, _ := c.LoginAgain("ann", "secret"); st != wire.StatusSuccess {
-			t.Fatal(st)
-		}
-		if st := c.write(f, 0, []byte("x")); st != wire.StatusSuccess {
-			t.Error(st)
-		}
-		expire()
-		other := e.client()
-		other.Connect(wire.Dialect302)
-		if st, _ := other.Login("ann", "secret", smbtest.Setup{Bind: c.Client}); st != no {
-			t.Errorf("bound: %v", st)
-		}
-		c.closeFile(f)
-		c.Call(wire.CmdLogoff, smbtest.Empty, wire.StatusSuccess)
-	}
-}
-
 // A session has so many channels; what is too much does it no harm, and neither does the end of one.
 func TestManyChannels(t *testing.T) {
 	e := newEnv(t, nil)

@@ -12,8 +12,6 @@ type command struct {
 	run     func(context.Context, *request) wire.Status
 	session bool // a session
 	tree    bool // a session and a tree
-	// expired: it is handled even if the authentication is out of date.
-	expired bool
 	// ownRoom: run takes its response's buffer itself (request.room, request.payload).
 	ownRoom bool
 	// data: it holds data, as much as its CreditCharge pays for.
@@ -24,15 +22,15 @@ type command struct {
 var commands = [wire.Commands]command{
 	wire.CmdNegotiate:      {run: opNegotiate},
 	wire.CmdSessionSetup:   {run: opSessionSetup},
-	wire.CmdLogoff:         {run: opLogoff, session: true, expired: true},
+	wire.CmdLogoff:         {run: opLogoff, session: true},
 	wire.CmdTreeConnect:    {run: opTreeConnect, session: true},
 	wire.CmdTreeDisconnect: {run: opTreeDisconnect, tree: true},
 	wire.CmdCreate:         {run: opCreate, tree: true},
-	wire.CmdClose:          {run: opClose, tree: true, expired: true},
+	wire.CmdClose:          {run: opClose, tree: true},
 	wire.CmdFlush:          {run: opFlush, tree: true},
 	wire.CmdRead:           {run: opRead, tree: true, ownRoom: true, data: true},
 	wire.CmdWrite:          {run: opWrite, tree: true, data: true},
-	wire.CmdLock:           {run: opLock, tree: true, expired: true},
+	wire.CmdLock:           {run: opLock, tree: true},
 	wire.CmdIoctl:          {run: opIoctl, tree: true, ownRoom: true, data: true},
 	wire.CmdCancel:         {run: opCancel, ownRoom: true},
 	wire.CmdEcho:           {run: opEcho},
@@ -104,9 +102,6 @@ func (r *request) resolve(row *command) wire.Status {
 	if !r.related() {
 		ch.tree = r.session.tree(r.hdr.TreeID)
 	}
-	if (row.session || row.tree) && !row.expired && r.session.expired() {
-		return wire.StatusNetworkSessionExpired
-	}
 	if !row.tree {
 		return wire.StatusSuccess
 	}
@@ -114,7 +109,7 @@ func (r *request) resolve(row *command) wire.Status {
 	if r.tree == nil && r.related() {
 		return wire.StatusInvalidParameter
 	}
-	if r.tree == nil || r.tree.share.gone.Load() {
+	if r.tree == nil {
 		return wire.StatusNetworkNameDeleted
 	}
 	r.hdr.TreeID = r.tree.id

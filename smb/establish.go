@@ -2,7 +2,9 @@ package smb
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"math"
 	"time"
 
 	"fileserver/internal/users"
@@ -39,8 +41,8 @@ func (r *request) establish(ctx context.Context, u *setup, q *wire.SessionSetupR
 		s.signed = srv.cfg.Signing == Required || q.SecurityMode&wire.NegotiateSigningRequired != 0
 		s.encrypt = srv.cfg.Encryption >= Desired && s.sealOut != nil
 	}
-	if q.PreviousSessionID != 0 && q.PreviousSessionID != s.id {
-		if old := srv.session(q.PreviousSessionID); old != nil && old.who().Name == s.who().Name && old.who().Cred.UID == s.who().Cred.UID {
+	if q.PreviousSessionID != s.id {
+		if old := srv.session(q.PreviousSessionID); old != nil && s.replaces(old) {
 			old.end(ctx) // the client has come back before we knew it was gone
 		}
 	}
@@ -96,7 +98,6 @@ func (r *request) renew(s *Session, i *Identity) (uint16, wire.Status) {
 	if s.closed {
 		return 0, wire.StatusUserSessionDeleted
 	}
-	s.expires = time.Time{}
 	if old := s.user.Swap(i); old.Name != i.Name {
 		r.conn.log.Info("smb: session: another user", "was", old.Name, "user", i.Name, "uid", i.Cred.UID)
 	}
@@ -134,12 +135,26 @@ func (c *Conn) attach(ch *channel) wire.Status {
 	return wire.StatusSuccess
 }
 
-// newSessionID is an ID for a session (MS-SMB2 3.3.1.8).
+// replaces reports whether s may end old, which its client names as its previous session. Both must have proved that they are
+// the same user (MS-SMB2 3.3.5.5.3): guests and the anonymous have not.
+func (s *Session) replaces(old *Session) bool {
+	a, b := s.who(), old.who()
+	return a.authenticated() && b.authenticated() && a.Name == b.Name && a.Cred.UID == b.Cred.UID
+}
+
+// newSessionID returns an ID for a session that nobody can foretell (MS-SMB2 3.3.1.8). It has 32 bits, because there
+// are clients that keep no more, and is neither 0 nor all ones.
 func (s *Server) newSessionID() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lastSession++
-	return s.lastSession
+	for {
+		var b [4]byte
+		_, _ = rand.Read(b[:]) // never fails
+		id := uint64(le.Uint32(b[:]))
+		if id != 0 && id != math.MaxUint32 && s.sessions[id] == nil {
+			return id
+		}
+	}
 }
 
 // session finds a complete session.
@@ -149,11 +164,11 @@ func (s *Server) session(id uint64) *Session {
 	return s.sessions[id]
 }
 
-// addSession makes a session known.
+// addSession makes a session known. Another may have taken its ID since newSessionID chose it.
 func (s *Server) addSession(ss *Session) wire.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing || len(s.sessions) >= s.cfg.MaxSessions {
+	if s.closing || len(s.sessions) >= s.cfg.MaxSessions || s.sessions[ss.id] != nil {
 		return wire.StatusInsufficientResources
 	}
 	s.sessions[ss.id] = ss

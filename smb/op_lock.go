@@ -28,9 +28,6 @@ func opLock(ctx context.Context, r *request) wire.Status {
 	if q.Locks.At(0).Flags == wire.LockFlagUnlock {
 		return r.unlock(o, q.Locks)
 	}
-	if r.session.expired() { // it may give locks back, and take none
-		return wire.StatusNetworkSessionExpired
-	}
 	if rc := o.recall(0); rc != nil {
 		return r.await(rc, lockRecalled)
 	}

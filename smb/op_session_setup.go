@@ -149,10 +149,8 @@ func (r *request) bindable(id uint64) (*Session, wire.Status) {
 		return nil, wire.StatusRequestNotAccepted // it is on this connection
 	case n.dialect != s.dialect || n.cipher != s.cipher || !signed:
 		return nil, wire.StatusInvalidParameter
-	case s.who().Guest || s.who().Anonymous:
+	case !s.who().authenticated():
 		return nil, wire.StatusNotSupported
-	case s.expired():
-		return nil, wire.StatusNetworkSessionExpired
 	case !authentic:
 		return nil, wire.StatusAccessDenied
 	}

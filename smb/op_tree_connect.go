@@ -11,7 +11,7 @@ import (
 const maxPath = 2 * (2 + 255 + 1 + 80)
 
 // opTreeConnect handles TREE_CONNECT (MS-SMB2 3.3.5.7).
-func opTreeConnect(_ context.Context, r *request) wire.Status {
+func opTreeConnect(ctx context.Context, r *request) wire.Status {
 	q, err := wire.ParseTreeConnectRequest(r.msg)
 	if err != nil || len(q.Path) > maxPath {
 		return wire.StatusInvalidParameter
@@ -39,6 +39,10 @@ func opTreeConnect(_ context.Context, r *request) wire.Status {
 	t := r.session.addTree(sh)
 	if t == nil {
 		return wire.StatusInsufficientResources
+	}
+	if sh.gone.Load() { // SetShares may not have seen the tree
+		r.session.removeTree(ctx, t)
+		return wire.StatusBadNetworkName
 	}
 	r.tree, r.chain.tree, r.hdr.TreeID = t, t, t.id
 	resp := wire.TreeConnectResponse{ShareType: wire.ShareTypeDisk, MaximalAccess: t.maximalAccess()}

@@ -99,13 +99,12 @@ type Server struct {
 	logins    throttle
 	target    ntlm.Target
 
-	mu          sync.Mutex
-	conns       map[*Conn]struct{}
-	sessions    map[uint64]*Session // complete ones, by ID
-	lastSession uint64
-	shares      map[string]*Share // by folded name
-	ipc         *Share
-	closing     bool
+	mu       sync.Mutex
+	conns    map[*Conn]struct{}
+	sessions map[uint64]*Session // complete ones, by ID
+	shares   map[string]*Share   // by folded name
+	ipc      *Share
+	closing  bool
 }
 
 var errShutdown = errors.New("smb: the server is shutting down")
@@ -146,10 +145,9 @@ func NewServer(cfg Config) (*Server, error) {
 		DNSComputer: strings.ToLower(cfg.Name), DNSDomain: strings.ToLower(cfg.Workgroup),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	var seed [16]byte
-	_, _ = rand.Read(seed[:])                // never fails
-	s.lastSession = le.Uint64(seed[:]) >> 34 // 30 bits: there are clients that keep 32 of them
-	s.lastFile.Store(le.Uint64(seed[8:]) >> 2)
+	var seed [8]byte
+	_, _ = rand.Read(seed[:]) // never fails
+	s.lastFile.Store(le.Uint64(seed[:]) >> 2)
 	s.shares = map[string]*Share{ipcName: s.ipc}
 	return s, nil
 }

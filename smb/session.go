@@ -21,6 +21,9 @@ type Identity struct {
 	Anonymous    bool
 }
 
+// authenticated reports whether the client has proved who it is.
+func (i *Identity) authenticated() bool { return !i.Guest && !i.Anonymous }
+
 // Session is a session (MS-SMB2 3.3.1.8): a user, on one or more connections.
 type Session struct {
 	id      uint64
@@ -43,7 +46,6 @@ type Session struct {
 	trees    map[uint32]*Tree
 	lastTree uint32
 	opens    map[uint64]*Open // by volatile ID
-	expires  time.Time        // zero: never
 	closed   bool
 }
 
@@ -74,13 +76,6 @@ func (s *Session) unseal(b []byte) ([]byte, error) {
 		return nil, errNoKeys
 	}
 	return s.sealIn.Open(b)
-}
-
-// expired reports whether the authentication is out of date (MS-SMB2 3.3.5.2.9).
-func (s *Session) expired() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.expires.IsZero() && time.Now().After(s.expires)
 }
 
 // tree finds a tree.
@@ -178,6 +173,21 @@ func (s *Session) removeTree(ctx context.Context, t *Tree) {
 	s.mu.Unlock()
 	for _, o := range opens {
 		o.end(ctx)
+	}
+}
+
+// removeShare disconnects the trees of a share that is not served any more (MS-SMB2 3.3.4.13).
+func (s *Session) removeShare(ctx context.Context, sh *Share) {
+	s.mu.Lock()
+	var trees []*Tree
+	for _, t := range s.trees {
+		if t.share == sh {
+			trees = append(trees, t)
+		}
+	}
+	s.mu.Unlock()
+	for _, t := range trees {
+		s.removeTree(ctx, t)
 	}
 }
 

@@ -133,6 +133,46 @@ func TestPreviousSession(t *testing.T) {
 	old.Call(wire.CmdEcho, smbtest.Empty, wire.StatusUserSessionDeleted)
 }
 
+// Who has not proved who they are end nobody's session, although they have the same name and user ID (MS-SMB2 3.3.5.5.3).
+func TestPreviousSessionOfGuests(t *testing.T) {
+	e := newEnv(t, func(c *Config) { c.Guest = new(credOf(new(testUsers["bob"]))); c.Anonymous = c.Guest })
+	login := func(user, password string, previous uint64) *smbtest.Client {
+		c := e.client()
+		c.Connect(wire.Dialect302)
+		if st, _ := c.Login(user, password, smbtest.Setup{Previous: previous}); st != wire.StatusSuccess {
+			t.Fatal(st)
+		}
+		return c
+	}
+	for _, user := range []string{"", "stranger"} {
+		victim := login(user, "x", 0)
+		login(user, "x", victim.SessionID)
+		if e.srv.session(victim.SessionID) == nil {
+			t.Errorf("%q ended another's session", user)
+		}
+	}
+}
+
+// IDs of sessions cannot be foretold: they do not count up, and those that mean something else are not among them.
+func TestSessionIDs(t *testing.T) {
+	e := newEnv(t, nil)
+	seen := map[uint64]bool{}
+	next := 0
+	for last := uint64(0); len(seen) < 1000; {
+		id := e.srv.newSessionID()
+		if id == 0 || id >= 1<<32-1 || seen[id] {
+			t.Fatalf("ID %#x after %d others", id, len(seen))
+		}
+		if seen[id] = true; id-last < 1000 {
+			next++
+		}
+		last = id
+	}
+	if next > 10 {
+		t.Errorf("%d of 1000 IDs follow closely on the one before", next)
+	}
+}
+
 func TestBinding(t *testing.T) {
 	for _, d := range []wire.Dialect{wire.Dialect300, wire.Dialect302, wire.Dialect311} {
 		e := newEnv(t, nil)

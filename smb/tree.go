@@ -1,6 +1,7 @@
 package smb
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -69,8 +70,9 @@ type Tree struct {
 // ipc reports whether the tree is IPC$, which has named pipes and no files.
 func (t *Tree) ipc() bool { return t.share.FS == nil }
 
-// SetShares puts shares in force. Trees of shares that are not among them any more
-// have lost their share: requests to them fail with STATUS_NETWORK_NAME_DELETED. To keep a share, keep its *Share.
+// SetShares puts shares in force. It disconnects the trees of shares that are not among them any more, and so ends their
+// opens and what these claim (MS-SMB2 3.3.4.13): requests to them fail with STATUS_NETWORK_NAME_DELETED. To keep a share,
+// keep its *Share.
 func (s *Server) SetShares(shares []*Share) {
 	next := map[string]*Share{}
 	for _, sh := range shares {
@@ -80,10 +82,15 @@ func (s *Server) SetShares(shares []*Share) {
 	old := s.shares
 	next[ipcName] = s.ipc
 	s.shares = next
+	sessions := slices.Collect(maps.Values(s.sessions))
 	s.mu.Unlock()
 	for name, sh := range old {
-		if next[name] != sh {
-			sh.gone.Store(true)
+		if next[name] == sh {
+			continue
+		}
+		sh.gone.Store(true)
+		for _, ss := range sessions {
+			ss.removeShare(s.ctx, sh)
 		}
 	}
 }
