@@ -1,0 +1,81 @@
+package hostile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// attack is a case. To add one, write it in a file of its own, and its name in attacks.
+type attack struct {
+	name   string   // what it is; S1 to S19 are the review's numbers
+	factor float64  // how many times its usual time the victim's work may take
+	config string   // sections of the configuration, beside the frame's
+	ways   []string // the victim's; nil: all
+	// run attacks. It returns when the attack is in force, which it stays until the rig's ctx ends.
+	run func(*rig)
+	// after looks at what the attack has left behind, before it ends; nil: nothing.
+	after func(*rig)
+}
+
+// attacks are all cases.
+var attacks = slices.Concat(idleAttacks)
+
+// TestHostile: the victim's work goes on, whatever others do. It prints what each attack cost the victim.
+func TestHostile(t *testing.T) {
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "attack\tway\tusual\tattacked\tfactor\tallowed")
+	for _, a := range attacks {
+		t.Run(a.name, func(t *testing.T) {
+			r := newRig(t, a.config)
+			list := a.ways
+			if list == nil {
+				list = ways
+			}
+			victims := make([]*victim, len(list))
+			usual := make([]time.Duration, len(list))
+			for i, way := range list {
+				v := r.newVictim(way)
+				defer v.session.Close()
+				took, err := v.work(t.Context())
+				if err != nil {
+					t.Fatalf("%s: before the attack: %v", way, err)
+				}
+				victims[i], usual[i] = v, max(took, shortest)
+			}
+			a.run(r)
+			for i, v := range victims {
+				took, err := v.work(t.Context())
+				if err != nil {
+					t.Errorf("%s: the attack stops the victim's work: %v", v.way, err)
+					fmt.Fprintf(w, "%s\t%s\t%v\tfails\t\t%v\n", a.name, v.way, usual[i].Round(time.Millisecond), a.factor)
+					continue
+				}
+				factor := float64(took) / float64(usual[i])
+				fmt.Fprintf(w, "%s\t%s\t%v\t%v\t%.1f\t%v\n", a.name, v.way, usual[i].Round(time.Millisecond), took.Round(time.Millisecond), factor, a.factor)
+				if factor > a.factor {
+					t.Errorf("%s: the victim's work takes %v, %.1f times its usual time (%v); at most %v times is allowed", v.way, took, factor, usual[i], a.factor)
+				}
+			}
+			if a.after != nil {
+				a.after(r)
+			}
+			r.endAttack()
+			if t.Failed() {
+				t.Logf("the end of the server's log:\n%s", tail(r.log.String(), 40))
+			}
+		})
+	}
+	w.Flush()
+	t.Logf("what each attack cost the victim:\n%s", table.String())
+}
+
+// tail returns the last lines of s.
+func tail(s string, lines int) string {
+	all := strings.Split(s, "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

@@ -1,0 +1,244 @@
+package hostile
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"fileserver/config"
+	"fileserver/internal/app/bench"
+	"fileserver/internal/app/server"
+	"fileserver/internal/app/server/servertest"
+	"fileserver/internal/slab"
+	"fileserver/internal/users"
+	"fileserver/rdma/iwarp"
+	"fileserver/smb/client"
+	"fileserver/smb/ntlm"
+)
+
+// Where the three come from. The victim's address is also the server's.
+var (
+	victimAddr   = netip.MustParseAddr("127.0.0.1")
+	strangerAddr = netip.MustParseAddr("127.0.0.2")
+	greedyAddr   = netip.MustParseAddr("127.0.0.3")
+)
+
+// frame is the configuration of every case. A case adds sections of its own: limits, above all.
+const frame = `
+listen: [127.0.0.1]
+allow: [127.0.0.1/32, 127.0.0.3/32]
+shares: {data: {path: data, nfs: {squash: none}}}
+`
+
+// ports are the sections with the ports; a case that has more to say of nfs or smb replaces them.
+const (
+	nfsSection = "nfs: {port: 0, rdma_port: 0}\n"
+	smbSection = "smb: {enabled: true, port: 0, rdma_port: 0}\n"
+)
+
+// rig is a server under attack, and its victim's means.
+type rig struct {
+	*testing.T
+	cfg      *config.Config
+	log      *servertest.Log
+	at       map[string]netip.AddrPort // by protocol and transport: "nfs tcp", "smb iwarp"
+	pool     *slab.Pool                // the clients'
+	provider *iwarp.Provider           // the clients'
+
+	ctx  context.Context // ends when the attack is to end
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+	mu   sync.Mutex
+	open []net.Conn // the attackers'
+}
+
+// newRig starts a server with the configuration of a case.
+func newRig(t *testing.T, yaml string) *rig {
+	t.Helper()
+	if !strings.Contains(yaml, "nfs:") {
+		yaml += nfsSection
+	}
+	if !strings.Contains(yaml, "smb:") {
+		yaml += smbSection
+	}
+	r := &rig{T: t, cfg: servertest.Config(t, frame+yaml), log: new(servertest.Log), at: map[string]netip.AddrPort{}}
+	u := users.User{Name: "ann", NTHash: ntlm.NTHash("secret"), UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+	r.check(users.Open(r.cfg.StateDir).Add(u))
+	s, err := server.Start(r.cfg, server.NewLog(r.log, r.cfg.Log), "hostile")
+	r.check(err)
+	servertest.StopAtEnd(t, s.Stop)
+	for _, proto := range []string{"nfs", "smb"} {
+		for _, transport := range []string{"tcp", "iwarp"} {
+			r.at[proto+" "+transport] = r.log.Addr(t, proto, transport)
+		}
+	}
+	r.pool = slab.New(slab.Config{})
+	t.Cleanup(func() { _ = r.pool.Close() })
+	r.provider, err = iwarp.New(iwarp.Config{Log: slog.New(slog.DiscardHandler)})
+	r.check(err)
+	t.Cleanup(func() { _ = r.provider.Close() })
+	r.ctx, r.stop = context.WithCancel(t.Context())
+	t.Cleanup(r.endAttack)
+	return r
+}
+
+func (r *rig) check(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// endAttack closes the attackers' connections and waits for their goroutines.
+func (r *rig) endAttack() {
+	r.stop()
+	r.mu.Lock()
+	for _, c := range r.open {
+		_ = c.Close()
+	}
+	r.open = nil
+	r.mu.Unlock()
+	r.wg.Wait()
+}
+
+// Go runs a part of the attack that lasts until ctx, which is the rig's, ends.
+func (r *rig) Go(f func(ctx context.Context)) { r.wg.Go(func() { f(r.ctx) }) }
+
+// dial connects an attacker over TCP. The connection is closed with the attack.
+func (r *rig) dial(from netip.Addr, service string) (net.Conn, error) {
+	return r.dialPort(netip.AddrPortFrom(from, 0), service)
+}
+
+// dialReserved is dial from a reserved port, which NFS servers may ask for.
+func (r *rig) dialReserved(from netip.Addr, service string) (c net.Conn, err error) {
+	for port := uint16(1023); port > 512; port-- {
+		c, err = r.dialPort(netip.AddrPortFrom(from, port), service)
+		if err == nil || r.ctx.Err() != nil || !isInUse(err) {
+			break
+		}
+	}
+	return c, err
+}
+
+func isInUse(err error) bool {
+	s := err.Error()
+	return strings.Contains(s, syscall.EADDRINUSE.Error()) || strings.Contains(s, syscall.EADDRNOTAVAIL.Error())
+}
+
+func (r *rig) dialPort(from netip.AddrPort, service string) (net.Conn, error) {
+	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(from), Timeout: 5 * time.Second}
+	c, err := d.DialContext(r.ctx, "tcp", r.at[service].String())
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx.Err() != nil {
+		_ = c.Close()
+		return nil, context.Cause(r.ctx)
+	}
+	r.open = append(r.open, c)
+	return c, nil
+}
+
+// target is how a client reaches the share: "nfs tcp", "nfs iwarp", "smb tcp", "smb iwarp".
+func (r *rig) target(way string) *bench.Target {
+	proto, transport, _ := strings.Cut(way, " ")
+	at := r.at[way]
+	return &bench.Target{
+		Host: at.Addr().String(), Port: int(at.Port()), Proto: proto, Transport: transport, Share: "data", Version: "4.2",
+		BlockSize: workSize, Depth: 1, RDMAMin: 4 << 10, Pool: r.pool, Provider: r.provider,
+		SMB: bench.SMBOptions{Identity: client.Identity{User: "ann", Password: "secret"}},
+	}
+}
+
+// ways are the ways in.
+var ways = []string{"nfs tcp", "nfs iwarp", "smb tcp", "smb iwarp"}
+
+const (
+	workSize = 64 << 10         // bytes written and read in a round
+	rounds   = 3                // of the victim, on each way
+	patience = 20 * time.Second // for all rounds on one way
+	// shortest is the least that a way's rounds are taken to last: on a machine that does other things
+	// besides, less says nothing.
+	shortest = 60 * time.Millisecond
+)
+
+// victim is an admitted client. It has a session that lives through the attack.
+type victim struct {
+	r       *rig
+	way     string
+	session bench.Session
+}
+
+func (r *rig) newVictim(way string) *victim {
+	r.Helper()
+	s, err := bench.Dial(r.ctx, r.target(way))
+	if err != nil {
+		r.Fatalf("%s: the victim cannot connect: %v", way, err)
+	}
+	return &victim{r, way, s}
+}
+
+// work does some rounds, in the session there is and as a newcomer, and returns how long they took.
+func (v *victim) work(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	start := time.Now()
+	for i := range rounds {
+		name := fmt.Sprintf("victim-%s-%d", strings.ReplaceAll(v.way, " ", "-"), i)
+		if err := round(ctx, v.session, name); err != nil {
+			return 0, fmt.Errorf("in the session that was there before: %w", err)
+		}
+		s, err := bench.Dial(ctx, v.r.target(v.way))
+		if err != nil {
+			return 0, fmt.Errorf("as a newcomer: %w", err)
+		}
+		err = round(ctx, s, name)
+		if cerr := s.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return 0, fmt.Errorf("as a newcomer: %w", err)
+		}
+	}
+	return time.Since(start), nil
+}
+
+// round makes a file, writes, reads back and removes it.
+func round(ctx context.Context, s bench.Session, name string) error {
+	f, err := s.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	io, err := f.NewIO(ctx, workSize)
+	if err != nil {
+		return err
+	}
+	defer io.Release()
+	want := bytes.Repeat([]byte(name), workSize/len(name)+1)[:workSize]
+	copy(io.Data(), want)
+	if err := io.Write(ctx, 0, workSize); err != nil {
+		return err
+	}
+	got, err := io.Read(ctx, 0, workSize)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(got, want) {
+		return fmt.Errorf("%s: what was read is not what was written", name)
+	}
+	if err := f.Close(ctx); err != nil {
+		return err
+	}
+	return s.Remove(ctx, name)
+}
