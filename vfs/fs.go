@@ -69,7 +69,7 @@ type Node interface {
 	// stable order, without "." and "..", until fn returns false or all are done. Cookies
 	// stay valid while the directory changes, and are never 0, 1 or 2. With mask
 	// the entries carry those attributes, and handles with wantHandle. The
-	// entry is fn's only during the call. eof tells that there is nothing behind the last
+	// entry is fn's only during the call, and fn does not call the file system. eof tells that there is nothing behind the last
 	// entry accepted.
 	ReadDir(ctx context.Context, c *Cred, cookie uint64, mask AttrMask, wantHandle bool, fn func(*DirEntry) bool) (eof bool, err error)
 

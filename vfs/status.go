@@ -40,7 +40,7 @@ const (
 	ErrNoAttr                // no such extended attribute
 	ErrAttrTooBig            // extended attribute is too large
 	ErrNoData                // no data (or hole) behind the offset
-	ErrTooManyFiles          // out of descriptors or memory; try again later
+	ErrTooManyFiles          // out of descriptors, memory or threads; try again later
 	ErrServerFault           // a defect of the server
 )
 

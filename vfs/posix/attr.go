@@ -101,7 +101,11 @@ func (n *node) learn(st *unix.Statx_t) {
 }
 
 // GetAttr implements [vfs.Node].
-func (n *node) GetAttr(_ context.Context, mask vfs.AttrMask) (vfs.Attr, error) {
+func (n *node) GetAttr(ctx context.Context, mask vfs.AttrMask) (vfs.Attr, error) {
+	if err := n.fs.begin(ctx); err != nil {
+		return vfs.Attr{}, err
+	}
+	defer n.fs.calls.Leave()
 	return n.getAttr(mask)
 }
 

@@ -116,7 +116,7 @@ func (c *cache) release(n *node) {
 	}
 	s.mu.Unlock()
 	if dead != nil {
-		dead.destroy()
+		dead.fs.bury(dead)
 	}
 }
 

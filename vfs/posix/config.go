@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"fileserver/internal/budget"
 )
 
 // HandleMode is how objects are found again by their permanent handles.
@@ -48,6 +50,9 @@ type Config struct {
 	// MaxFDs bounds the descriptors kept open for later use; 0 means an eighth of RLIMIT_NOFILE, at most 32768. Objects
 	// that are in use are not counted. A server of many shares divides what it has.
 	MaxFDs int
+	// Calls bounds the calls that block in this file system at once; nil: as many as one share may have.
+	// [FS.Close] closes it.
+	Calls *budget.Calls
 	// Log gets what an administrator should know; nil discards it.
 	Log *slog.Logger
 }

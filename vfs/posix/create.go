@@ -44,7 +44,11 @@ func (n *node) exists(c *vfs.Cred, name string, err error) error {
 }
 
 // Create implements [vfs.Node].
-func (n *node) Create(_ context.Context, c *vfs.Cred, name string, excl bool, s *vfs.SetAttr) (vfs.Node, bool, error) {
+func (n *node) Create(ctx context.Context, c *vfs.Cred, name string, excl bool, s *vfs.SetAttr) (vfs.Node, bool, error) {
+	if err := n.fs.begin(ctx); err != nil {
+		return nil, false, err
+	}
+	defer n.fs.calls.Leave()
 	if err := n.named(name); err != nil {
 		return nil, false, err
 	}
@@ -172,7 +176,11 @@ func (n *node) as(c *vfs.Cred, call func() error) error {
 }
 
 // Mkdir implements [vfs.Node].
-func (n *node) Mkdir(_ context.Context, c *vfs.Cred, name string, s *vfs.SetAttr) (vfs.Node, error) {
+func (n *node) Mkdir(ctx context.Context, c *vfs.Cred, name string, s *vfs.SetAttr) (vfs.Node, error) {
+	if err := n.fs.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer n.fs.calls.Leave()
 	mode := modeOf(s, defaultDirMode)
 	in, err := n.make(c, name, func() error { return unix.Mkdirat(n.fd, name, mode) })
 	if err != nil {
@@ -186,7 +194,11 @@ func (n *node) Mkdir(_ context.Context, c *vfs.Cred, name string, s *vfs.SetAttr
 }
 
 // Symlink implements [vfs.Node].
-func (n *node) Symlink(_ context.Context, c *vfs.Cred, name, target string, s *vfs.SetAttr) (vfs.Node, error) {
+func (n *node) Symlink(ctx context.Context, c *vfs.Cred, name, target string, s *vfs.SetAttr) (vfs.Node, error) {
+	if err := n.fs.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer n.fs.calls.Leave()
 	if target == "" {
 		return nil, vfs.ErrInvalid
 	}
@@ -202,7 +214,11 @@ func (n *node) Symlink(_ context.Context, c *vfs.Cred, name, target string, s *v
 }
 
 // Mknod implements [vfs.Node].
-func (n *node) Mknod(_ context.Context, c *vfs.Cred, name string, kind vfs.Kind, dev vfs.Dev, s *vfs.SetAttr) (vfs.Node, error) {
+func (n *node) Mknod(ctx context.Context, c *vfs.Cred, name string, kind vfs.Kind, dev vfs.Dev, s *vfs.SetAttr) (vfs.Node, error) {
+	if err := n.fs.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer n.fs.calls.Leave()
 	mode := modeOf(s, defaultFileMode)
 	number := 0
 	switch kind {
@@ -233,7 +249,11 @@ func (n *node) Mknod(_ context.Context, c *vfs.Cred, name string, kind vfs.Kind,
 }
 
 // Readlink implements [vfs.Node].
-func (n *node) Readlink(context.Context, *vfs.Cred) (string, error) {
+func (n *node) Readlink(ctx context.Context, _ *vfs.Cred) (string, error) {
+	if err := n.fs.begin(ctx); err != nil {
+		return "", err
+	}
+	defer n.fs.calls.Leave()
 	if n.fs.closed.Load() {
 		return "", vfs.ErrIO
 	}

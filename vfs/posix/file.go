@@ -19,7 +19,11 @@ type file struct {
 }
 
 // Open implements [vfs.Node].
-func (n *node) Open(_ context.Context, c *vfs.Cred, flags vfs.OpenFlags) (vfs.File, error) {
+func (n *node) Open(ctx context.Context, c *vfs.Cred, flags vfs.OpenFlags) (vfs.File, error) {
+	if err := n.fs.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer n.fs.calls.Leave()
 	switch n.kind {
 	case vfs.KindRegular:
 	case vfs.KindDirectory:
@@ -94,19 +98,28 @@ func (f *file) Close() error {
 	*f = file{n: n, next: d.files}
 	d.files = f
 	d.mu.Unlock()
-	if n.opens.Add(-1) == 0 && n.gone.Load() {
+	if n.opens.Add(-1) == 0 && n.gone.Load() && n.fs.calls.TryEnter() { // otherwise it is closed with the node
 		n.closeData() // the storage is free now
+		n.fs.calls.Leave()
 	}
 	n.fs.cache.release(n)
 	return nil
 }
 
 // ReadAt implements [vfs.File].
-func (f *file) ReadAt(_ context.Context, p []byte, off int64) (n int, eof bool, err error) {
-	if err := f.check(vfs.OpenRead, off, len(p)); err != nil {
-		if err == vfs.ErrTooBig {
-			return f.readTail(p, off)
+func (f *file) ReadAt(ctx context.Context, p []byte, off int64) (n int, eof bool, err error) {
+	if err := f.n.fs.begin(ctx); err != nil {
+		return 0, false, err
+	}
+	defer f.n.fs.calls.Leave()
+	switch err := f.check(vfs.OpenRead, off, len(p)); {
+	case err == vfs.ErrTooBig: // the end of p is behind that of every file
+		room := f.n.fs.caps.MaxFileSize - off
+		if room <= 0 {
+			return 0, true, nil
 		}
+		p = p[:room]
+	case err != nil:
 		return 0, false, err
 	}
 	fd := f.h.fd
@@ -128,23 +141,13 @@ func (f *file) ReadAt(_ context.Context, p []byte, off int64) (n int, eof bool, 
 	if off+int64(n) < f.n.size.Load() {
 		return n, false, nil
 	}
-	// lseek tells the size for less than statx.
+	// lseek(2) returns the size for less than statx(2).
 	size, err := unix.Seek(fd, 0, unix.SEEK_END)
 	if err != nil {
 		return n, false, statusOf(err)
 	}
 	f.n.size.Store(size)
 	return n, off+int64(n) >= size, nil
-}
-
-// readTail reads where off+len(p) is more than any file has.
-func (f *file) readTail(p []byte, off int64) (int, bool, error) {
-	room := f.n.fs.caps.MaxFileSize - off
-	if room <= 0 {
-		return 0, true, nil
-	}
-	n, _, err := f.ReadAt(context.Background(), p[:room], off)
-	return n, err == nil, err
 }
 
 // check refuses what the File was not opened for, and ranges outside of what can be.
@@ -163,7 +166,11 @@ func (f *file) check(need vfs.OpenFlags, off int64, n int) error {
 }
 
 // WriteAt implements [vfs.File].
-func (f *file) WriteAt(_ context.Context, p []byte, off int64, s vfs.Stability) (n int, err error) {
+func (f *file) WriteAt(ctx context.Context, p []byte, off int64, s vfs.Stability) (n int, err error) {
+	if err := f.n.fs.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer f.n.fs.calls.Leave()
 	if err := f.check(vfs.OpenWrite, off, len(p)); err != nil {
 		return 0, err
 	}
@@ -238,7 +245,11 @@ func (f *file) writeClearing(p []byte, off int64, s vfs.Stability) (int, error) 
 }
 
 // Commit implements [vfs.File]. Concurrent calls for one object share an fdatasync(2); the range is not used.
-func (f *file) Commit(_ context.Context, off, n int64) error {
+func (f *file) Commit(ctx context.Context, off, n int64) error {
+	if err := f.n.fs.begin(ctx); err != nil {
+		return err
+	}
+	defer f.n.fs.calls.Leave()
 	if off < 0 || n < 0 {
 		return vfs.ErrInvalid
 	}
@@ -249,6 +260,10 @@ func (f *file) Commit(_ context.Context, off, n int64) error {
 }
 
 // GetAttr implements [vfs.File].
-func (f *file) GetAttr(_ context.Context, mask vfs.AttrMask) (vfs.Attr, error) {
+func (f *file) GetAttr(ctx context.Context, mask vfs.AttrMask) (vfs.Attr, error) {
+	if err := f.n.fs.begin(ctx); err != nil {
+		return vfs.Attr{}, err
+	}
+	defer f.n.fs.calls.Leave()
 	return f.n.getAttr(mask)
 }

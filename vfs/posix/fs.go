@@ -14,12 +14,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fileserver/internal/budget"
 	"fileserver/vfs"
 )
 
 // FS is a directory of the local file system, published. It implements [vfs.FS].
 type FS struct {
 	log    *slog.Logger
+	calls  *budget.Calls // that may block at once
 	crew   crew
 	kernel bool // the kernel checks permissions for the caller
 	// protectLinks is the sysctl fs.protected_hardlinks, for the own checks.
@@ -33,6 +35,7 @@ type FS struct {
 	loc          locator
 	ids          identifier
 	cache        cache
+	graveyard    graveyard
 
 	// life is held for reading by calls that use mount or proc without having a node.
 	life        sync.RWMutex
@@ -56,11 +59,15 @@ var umask sync.Once
 // otherwise (or with OwnChecks) by the rules of POSIX before each call, which is then made as the server's user.
 func New(cfg Config) (*FS, error) {
 	umask.Do(func() { unix.Umask(0) })
-	fs := &FS{log: cfg.Log, mount: -1, proc: -1, stop: make(chan struct{}), kick: make(chan struct{}, 1)}
+	fs := &FS{log: cfg.Log, calls: cfg.Calls, mount: -1, proc: -1, stop: make(chan struct{}), kick: make(chan struct{}, 1)}
 	if fs.log == nil {
 		fs.log = slog.New(slog.DiscardHandler)
 	}
+	if fs.calls == nil {
+		fs.calls = budget.NewThreads(0).Share()
+	}
 	if err := fs.init(&cfg); err != nil {
+		fs.calls.Close()
 		fs.crew.close()
 		fs.closeFDs()
 		return nil, err
@@ -200,7 +207,11 @@ func (fs *FS) NativeHandles() bool { return fs.ids.native }
 func (fs *FS) WriteErrors() uint64 { return fs.writeErrors.Load() }
 
 // StatFS implements [vfs.FS].
-func (fs *FS) StatFS(_ context.Context, c *vfs.Cred) (vfs.StatFS, error) {
+func (fs *FS) StatFS(ctx context.Context, c *vfs.Cred) (vfs.StatFS, error) {
+	if err := fs.begin(ctx); err != nil {
+		return vfs.StatFS{}, err
+	}
+	defer fs.calls.Leave()
 	if err := fs.enter(); err != nil {
 		return vfs.StatFS{}, err
 	}
@@ -269,9 +280,13 @@ func (fs *FS) Close() error {
 	fs.done.Wait()
 	fs.watches.close()
 	err := fs.loc.close()
+	for _, n := range fs.graveyard.close() {
+		n.destroy()
+	}
 	fs.cache.close()
 	fs.root.Release()
 	fs.crew.close()
+	fs.calls.Close()
 	return err
 }
 

@@ -28,6 +28,9 @@ func (fs *FS) janitor() {
 		case <-fs.kick:
 			fs.open.shrink(fs.open.excess() + fs.open.limit/8)
 		case <-t.C:
+			for _, n := range fs.graveyard.take() {
+				n.destroy()
+			}
 			fs.expire(fs.tick.Add(1))
 		}
 	}

@@ -40,7 +40,11 @@ func (n *node) entry(c *vfs.Cred, name string) (*node, error) {
 }
 
 // Remove implements [vfs.Node].
-func (n *node) Remove(_ context.Context, c *vfs.Cred, name string, dir bool) error {
+func (n *node) Remove(ctx context.Context, c *vfs.Cred, name string, dir bool) error {
+	if err := n.fs.begin(ctx); err != nil {
+		return err
+	}
+	defer n.fs.calls.Leave()
 	if err := n.named(name); err != nil {
 		return err
 	}
@@ -81,7 +85,11 @@ func (n *node) ours(other vfs.Node) (*node, error) {
 }
 
 // Link implements [vfs.Node].
-func (n *node) Link(_ context.Context, c *vfs.Cred, name string, target vfs.Node) error {
+func (n *node) Link(ctx context.Context, c *vfs.Cred, name string, target vfs.Node) error {
+	if err := n.fs.begin(ctx); err != nil {
+		return err
+	}
+	defer n.fs.calls.Leave()
 	t, err := n.ours(target)
 	if err != nil {
 		return err
@@ -117,7 +125,11 @@ func (n *node) isGone() bool {
 }
 
 // Rename implements [vfs.Node].
-func (n *node) Rename(_ context.Context, c *vfs.Cred, from string, toDir vfs.Node, to string) error {
+func (n *node) Rename(ctx context.Context, c *vfs.Cred, from string, toDir vfs.Node, to string) error {
+	if err := n.fs.begin(ctx); err != nil {
+		return err
+	}
+	defer n.fs.calls.Leave()
 	d, err := n.ours(toDir)
 	if err != nil {
 		return err

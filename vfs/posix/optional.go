@@ -49,12 +49,20 @@ func (f *file) fallocate(mode uint32, off, n int64) error {
 }
 
 // Allocate implements [vfs.Allocator].
-func (f *file) Allocate(_ context.Context, off, n int64) error {
+func (f *file) Allocate(ctx context.Context, off, n int64) error {
+	if err := f.n.fs.begin(ctx); err != nil {
+		return err
+	}
+	defer f.n.fs.calls.Leave()
 	return f.fallocate(0, off, n)
 }
 
 // Deallocate implements [vfs.Allocator].
-func (f *file) Deallocate(_ context.Context, off, n int64) error {
+func (f *file) Deallocate(ctx context.Context, off, n int64) error {
+	if err := f.n.fs.begin(ctx); err != nil {
+		return err
+	}
+	defer f.n.fs.calls.Leave()
 	return f.fallocate(unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
 }
 
@@ -73,12 +81,20 @@ func (f *file) seek(off int64, whence int) (int64, error) {
 }
 
 // SeekData implements [vfs.Seeker].
-func (f *file) SeekData(_ context.Context, off int64) (int64, error) {
+func (f *file) SeekData(ctx context.Context, off int64) (int64, error) {
+	if err := f.n.fs.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer f.n.fs.calls.Leave()
 	return f.seek(off, unix.SEEK_DATA)
 }
 
 // SeekHole implements [vfs.Seeker].
-func (f *file) SeekHole(_ context.Context, off int64) (int64, error) {
+func (f *file) SeekHole(ctx context.Context, off int64) (int64, error) {
+	if err := f.n.fs.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer f.n.fs.calls.Leave()
 	return f.seek(off, unix.SEEK_HOLE)
 }
 
@@ -95,7 +111,11 @@ func (f *file) source(src vfs.File, srcOff, off, n int64) (*file, error) {
 }
 
 // CloneFrom implements [vfs.Cloner].
-func (f *file) CloneFrom(_ context.Context, src vfs.File, srcOff, off, n int64) error {
+func (f *file) CloneFrom(ctx context.Context, src vfs.File, srcOff, off, n int64) error {
+	if err := f.n.fs.begin(ctx); err != nil {
+		return err
+	}
+	defer f.n.fs.calls.Leave()
 	s, err := f.source(src, srcOff, off, n)
 	if err != nil {
 		return err
@@ -115,6 +135,10 @@ const copyMax = 64 << 20
 
 // CopyFrom implements [vfs.Copier].
 func (f *file) CopyFrom(ctx context.Context, src vfs.File, srcOff, off, n int64) (done int64, err error) {
+	if err := f.n.fs.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer f.n.fs.calls.Leave()
 	s, err := f.source(src, srcOff, off, n)
 	if err != nil {
 		return 0, err

@@ -52,11 +52,15 @@ func (fs *FS) climb(fd int) error {
 
 // stillBelow reports whether the directory is still beneath the root. Others than we may have moved
 // it away. It looks once in a while only.
-func (n *node) stillBelow() error {
+func (n *node) stillBelow(ctx context.Context) error {
 	now := n.fs.tick.Load() | 1<<31 // never 0
 	if n == n.fs.root || n.below.Load() == now {
 		return nil
 	}
+	if err := n.fs.begin(ctx); err != nil {
+		return err
+	}
+	defer n.fs.calls.Leave()
 	if err := n.fs.climb(n.fd); err != nil {
 		return err
 	}
@@ -65,7 +69,11 @@ func (n *node) stillBelow() error {
 }
 
 // Parent implements [vfs.Node].
-func (n *node) Parent(_ context.Context, c *vfs.Cred) (vfs.Node, error) {
+func (n *node) Parent(ctx context.Context, c *vfs.Cred) (vfs.Node, error) {
+	if err := n.fs.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer n.fs.calls.Leave()
 	if err := n.directory(); err != nil {
 		return nil, err
 	}

@@ -90,7 +90,11 @@ func (n *node) dropStream(s *stream) {
 }
 
 // ReadDir implements [vfs.Node].
-func (n *node) ReadDir(_ context.Context, c *vfs.Cred, cookie uint64, mask vfs.AttrMask, wantHandle bool, fn func(*vfs.DirEntry) bool) (eof bool, err error) {
+func (n *node) ReadDir(ctx context.Context, c *vfs.Cred, cookie uint64, mask vfs.AttrMask, wantHandle bool, fn func(*vfs.DirEntry) bool) (eof bool, err error) {
+	if err := n.fs.begin(ctx); err != nil {
+		return false, err
+	}
+	defer n.fs.calls.Leave()
 	if err := n.directory(); err != nil {
 		return false, err
 	}

@@ -101,7 +101,7 @@ func (fs *FS) openLocator(cfg *Config, tag []byte) (err error) {
 }
 
 // Resolve implements [vfs.FS].
-func (fs *FS) Resolve(_ context.Context, h vfs.Handle) (vfs.Node, error) {
+func (fs *FS) Resolve(ctx context.Context, h vfs.Handle) (vfs.Node, error) {
 	if fs.closed.Load() {
 		return nil, vfs.ErrIO
 	}
@@ -115,11 +115,11 @@ func (fs *FS) Resolve(_ context.Context, h vfs.Handle) (vfs.Node, error) {
 			return nil, vfs.ErrStale
 		}
 		var err error
-		if n, err = fs.resolveSlow(id); err != nil {
+		if n, err = fs.resolveSlow(ctx, id); err != nil {
 			return nil, err
 		}
 	}
-	if err := n.usable(&h); err != nil {
+	if err := n.usable(ctx, &h); err != nil {
 		n.Release()
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (fs *FS) Resolve(_ context.Context, h vfs.Handle) (vfs.Node, error) {
 }
 
 // usable reports whether a node found by the handle may be given out.
-func (n *node) usable(h *vfs.Handle) error {
+func (n *node) usable(ctx context.Context, h *vfs.Handle) error {
 	if n.h != *h {
 		return vfs.ErrStale // a forged end
 	}
@@ -135,12 +135,16 @@ func (n *node) usable(h *vfs.Handle) error {
 		return vfs.ErrStale
 	}
 	if n.kind == vfs.KindDirectory {
-		return n.stillBelow()
+		return n.stillBelow(ctx)
 	}
 	return nil
 }
 
-func (fs *FS) resolveSlow(id identity) (*node, error) {
+func (fs *FS) resolveSlow(ctx context.Context, id identity) (*node, error) {
+	if err := fs.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer fs.calls.Leave()
 	if err := fs.enter(); err != nil {
 		return nil, err
 	}
@@ -276,7 +280,11 @@ func (n *node) directory() error {
 }
 
 // Lookup implements [vfs.Node].
-func (n *node) Lookup(_ context.Context, c *vfs.Cred, name string) (vfs.Node, error) {
+func (n *node) Lookup(ctx context.Context, c *vfs.Cred, name string) (vfs.Node, error) {
+	if err := n.fs.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer n.fs.calls.Leave()
 	if err := n.directory(); err != nil {
 		return nil, err
 	}

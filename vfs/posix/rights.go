@@ -167,7 +167,11 @@ func (fs *FS) denied(missing uint8) error {
 }
 
 // Access implements [vfs.Node].
-func (n *node) Access(_ context.Context, c *vfs.Cred, want vfs.Access) (vfs.Access, error) {
+func (n *node) Access(ctx context.Context, c *vfs.Cred, want vfs.Access) (vfs.Access, error) {
+	if err := n.fs.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer n.fs.calls.Leave()
 	if n.kind == vfs.KindDirectory {
 		want &^= vfs.AccessExecute
 	} else {

@@ -12,7 +12,11 @@ import (
 // SetAttr implements [vfs.Node]. Several system calls make one change: all that can be known to fail is
 // found out before the first, and what was done is undone when a later one fails. The owner
 // may set the size whatever the mode says, as NFS without opens requires (RFC 1813 4.4).
-func (n *node) SetAttr(_ context.Context, c *vfs.Cred, s *vfs.SetAttr) error {
+func (n *node) SetAttr(ctx context.Context, c *vfs.Cred, s *vfs.SetAttr) error {
+	if err := n.fs.begin(ctx); err != nil {
+		return err
+	}
+	defer n.fs.calls.Leave()
 	return n.setAttr(c, s)
 }
 

@@ -90,7 +90,11 @@ func (fs *FS) writeFailed(n *node, err error) {
 }
 
 // SyncMeta implements [vfs.FS].
-func (fs *FS) SyncMeta(_ context.Context, nodes ...vfs.Node) error {
+func (fs *FS) SyncMeta(ctx context.Context, nodes ...vfs.Node) error {
+	if err := fs.begin(ctx); err != nil {
+		return err
+	}
+	defer fs.calls.Leave()
 	if fs.closed.Load() {
 		return vfs.ErrIO
 	}

@@ -38,7 +38,11 @@ func (n *node) xattr(c *vfs.Cred, name string, want uint8) (path, full string, e
 }
 
 // GetXattr implements [vfs.Xattrer].
-func (n *node) GetXattr(_ context.Context, c *vfs.Cred, name string) ([]byte, error) {
+func (n *node) GetXattr(ctx context.Context, c *vfs.Cred, name string) ([]byte, error) {
+	if err := n.fs.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer n.fs.calls.Leave()
 	path, full, err := n.xattr(c, name, mayRead)
 	if err != nil {
 		return nil, err
@@ -58,7 +62,11 @@ func (n *node) GetXattr(_ context.Context, c *vfs.Cred, name string) ([]byte, er
 }
 
 // SetXattr implements [vfs.Xattrer].
-func (n *node) SetXattr(_ context.Context, c *vfs.Cred, name string, value []byte, flags vfs.XattrFlags) error {
+func (n *node) SetXattr(ctx context.Context, c *vfs.Cred, name string, value []byte, flags vfs.XattrFlags) error {
+	if err := n.fs.begin(ctx); err != nil {
+		return err
+	}
+	defer n.fs.calls.Leave()
 	path, full, err := n.xattr(c, name, mayWrite)
 	if err != nil {
 		return err
@@ -76,7 +84,11 @@ func (n *node) SetXattr(_ context.Context, c *vfs.Cred, name string, value []byt
 }
 
 // RemoveXattr implements [vfs.Xattrer].
-func (n *node) RemoveXattr(_ context.Context, c *vfs.Cred, name string) error {
+func (n *node) RemoveXattr(ctx context.Context, c *vfs.Cred, name string) error {
+	if err := n.fs.begin(ctx); err != nil {
+		return err
+	}
+	defer n.fs.calls.Leave()
 	path, full, err := n.xattr(c, name, mayWrite)
 	if err != nil {
 		return err
@@ -87,7 +99,11 @@ func (n *node) RemoveXattr(_ context.Context, c *vfs.Cred, name string) error {
 }
 
 // ListXattrs implements [vfs.Xattrer].
-func (n *node) ListXattrs(_ context.Context, c *vfs.Cred) ([]string, error) {
+func (n *node) ListXattrs(ctx context.Context, c *vfs.Cred) ([]string, error) {
+	if err := n.fs.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer n.fs.calls.Leave()
 	path, _, err := n.xattr(c, "x", mayRead)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,84 @@
+package budget
+
+import (
+	"net/netip"
+	"sync"
+)
+
+// perFile is how many descriptors a file takes that a client has open: one for the object, one for
+// its data.
+const perFile = 2
+
+// DescriptorPlan says what the descriptors of the process are for. What is left beyond it is for
+// the server's own files and the calls under way.
+type DescriptorPlan struct {
+	Connections int // of all transports together
+	Files       int // that clients have open
+	Cache       int // descriptors kept open for later use by all shares together; they are given up first
+}
+
+// PlanDescriptors divides n descriptors: a quarter for connections, half for open files, an eighth
+// for caches and an eighth for the server itself.
+func PlanDescriptors(n int) DescriptorPlan {
+	return DescriptorPlan{Connections: n / 4, Files: n / 2 / perFile, Cache: n / 8}
+}
+
+// Files divides open files among clients. A client may have as many as are still free for the
+// others: alone it gets half of all, the second a third, and there is always something left for
+// the next. A nil *Files divides nothing: everybody may open.
+type Files struct {
+	limit int
+
+	mu   sync.Mutex
+	used int
+	by   map[netip.Addr]int
+}
+
+// NewFiles divides limit open files.
+func NewFiles(limit int) *Files { return &Files{limit: limit, by: make(map[netip.Addr]int)} }
+
+// Take counts one more open file of the client at the address, and reports whether it may have it.
+// Each that it may have is given back with Give.
+func (f *Files) Take(client netip.Addr) bool {
+	if f == nil {
+		return true
+	}
+	client = client.Unmap()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.by[client] >= f.limit-f.used {
+		return false
+	}
+	f.used++
+	f.by[client]++
+	return true
+}
+
+// Give gives n open files of a client back.
+func (f *Files) Give(client netip.Addr, n int) {
+	if f == nil || n == 0 {
+		return
+	}
+	client = client.Unmap()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch have := f.by[client]; {
+	case have < n:
+		panic("budget: more open files given back than were taken")
+	case have == n:
+		delete(f.by, client)
+	default:
+		f.by[client] = have - n
+	}
+	f.used -= n
+}
+
+// Used returns how many files clients have open, and how many they may have.
+func (f *Files) Used() (used, limit int) {
+	if f == nil {
+		return 0, 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.used, f.limit
+}
