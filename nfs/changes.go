@@ -27,7 +27,7 @@ func ChangesOf(m *lock.Manager, fs vfs.FS) Changes {
 type Named struct {
 	there bool
 	kind  vfs.Kind
-	h     vfs.Handle
+	id    vfs.Identity
 }
 
 // Named looks what a name stands for that is about to be removed, renamed or replaced.
@@ -40,7 +40,7 @@ func (c Changes) Named(ctx context.Context, dir vfs.Node, name string) (x Named)
 		return x
 	}
 	defer n.Release()
-	return Named{true, n.Kind(), n.Handle()}
+	return Named{true, n.Kind(), n.Identity()}
 }
 
 // Added reports a new name.
@@ -57,13 +57,13 @@ func (c Changes) Removed(ctx context.Context, dir vfs.Node, name string, was Nam
 	}
 	c.hub.Report(ctx, c.fs, notify.Change{Dir: dir, Name: name, Action: notify.Removed, What: notify.NameOf(was.kind)})
 	if was.kind == vfs.KindDirectory {
-		c.hub.Deleted(c.fs, was.h)
+		c.hub.Deleted(was.id)
 	}
 }
 
 // Renamed reports that a name has become another, and has replaced what that stood for.
 func (c Changes) Renamed(ctx context.Context, dir vfs.Node, name string, was Named, to vfs.Node, as string, replaced Named) {
-	if c.hub == nil || was.h == replaced.h { // two names of one file stay as they are
+	if c.hub == nil || was.id == replaced.id { // two names of one file stay as they are
 		return
 	}
 	if replaced.there {
@@ -72,7 +72,7 @@ func (c Changes) Renamed(ctx context.Context, dir vfs.Node, name string, was Nam
 	what := notify.NameOf(was.kind)
 	from := notify.Change{Dir: dir, Name: name, Action: notify.RenamedOld, What: what}
 	next := notify.Change{Dir: to, Name: as, Action: notify.RenamedNew, What: what}
-	if dir.Handle() != to.Handle() {
+	if dir.Identity() != to.Identity() {
 		from.Action, next.Action = notify.Removed, notify.Added
 	}
 	if was.kind != vfs.KindDirectory {

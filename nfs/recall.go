@@ -42,9 +42,9 @@ func answered(ctx context.Context, rc *lock.Recall) bool {
 	return false
 }
 
-// RecallName is [Recall] of what a name in a directory names, which is about to be
-// removed, renamed or replaced. What is wrong with the name the operation itself will find.
-func RecallName(ctx context.Context, m *lock.Manager, fs vfs.FS, c *vfs.Cred, dir vfs.Node, name string) bool {
+// RecallName is [Recall] of what a name in a directory names, which is about to be removed, renamed or replaced. It ignores
+// errors of the lookup: the operation itself meets them.
+func RecallName(ctx context.Context, m *lock.Manager, c *vfs.Cred, dir vfs.Node, name string) bool {
 	if !m.Caching() {
 		return true
 	}
@@ -53,5 +53,5 @@ func RecallName(ctx context.Context, m *lock.Manager, fs vfs.FS, c *vfs.Cred, di
 		return true
 	}
 	defer n.Release()
-	return Recall(ctx, m, lock.FileKey{FS: fs.Caps().FSID, H: n.Handle()}, KeepToChange)
+	return Recall(ctx, m, n.Identity(), KeepToChange)
 }

@@ -23,7 +23,7 @@ func TestRecall(t *testing.T) {
 		}
 		defer n.Release()
 		m := lock.New()
-		k := lock.FileKey{FS: fs.Caps().FSID, H: n.Handle()}
+		k := n.Identity()
 		looked := 0
 		fs.SetHook(func(_ context.Context, op mem.Op, _ vfs.Handle) error {
 			if op == mem.OpLookup {
@@ -31,7 +31,7 @@ func TestRecall(t *testing.T) {
 			}
 			return nil
 		})
-		if !Recall(ctx, m, k, KeepToChange) || !RecallName(ctx, m, fs, root, dir, "f") || looked != 0 {
+		if !Recall(ctx, m, k, KeepToChange) || !RecallName(ctx, m, root, dir, "f") || looked != 0 {
 			t.Error("somebody caches, or was looked for")
 		}
 		const all = lock.CacheRead | lock.CacheHandle | lock.CacheWrite
@@ -50,7 +50,7 @@ func TestRecall(t *testing.T) {
 		if s, _ := c.State(); s != lock.CacheRead|lock.CacheHandle {
 			t.Errorf("it caches %d", s)
 		}
-		if !RecallName(ctx, m, fs, root, dir, "none") || !RecallName(ctx, m, fs, root, dir, "f") || looked != 2 {
+		if !RecallName(ctx, m, root, dir, "none") || !RecallName(ctx, m, root, dir, "f") || looked != 2 {
 			t.Error("recall by name")
 		}
 		if s, _ := c.State(); s != 0 {

@@ -23,7 +23,7 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 		return c.noStreams(), false
 	case deletes && c.q.FileAttributes&wire.FileAttributeReadonly != 0:
 		return wire.StatusCannotDelete, false
-	case c.r.conn.srv.links.dying(c.share.key(obj.Dir)):
+	case c.r.conn.srv.links.dying(obj.Dir.Identity()):
 		return wire.StatusDeletePending, false
 	}
 	if st := c.fits(ctx); st != wire.StatusSuccess {
@@ -54,7 +54,7 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	o.options, o.posix = c.q.Options, c.ctxs.posix
 	o.deleteOnClose = deletes
 	if c.r.conn.srv.cfg.Locks.Changes.Active() {
-		dir, name, path := c.r.conn.srv.links.where(k)
+		dir, name, path := c.r.conn.srv.links.where(k, c.share.FS)
 		o.added(ctx, &namespace.Object{Dir: dir, Name: name, Path: path}, n.Kind())
 	}
 	if c.named() {

@@ -21,7 +21,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	o := newOpen(c.r, obj.Node, k)
 	obj.Node = nil
 	o.options, o.posix = c.q.Options, c.ctxs.posix
-	dir, _, _ := links.where(k)
+	dir, _, _ := links.where(k, c.share.FS)
 	i, err := o.info(ctx)
 	if err == nil && i.attr.Nlink == 0 {
 		err = vfs.ErrNotFound // it has been deleted since it was found

@@ -12,7 +12,7 @@ import (
 // mayBeDeleted checks that the open's file can be deleted: not if it is read-only and that is not to be ignored, the share's root, or a directory that
 // is not empty (MS-FSA 2.1.5.15.3).
 func (o *Open) mayBeDeleted(ctx context.Context, i *info, readonly bool) wire.Status {
-	dir, _, _ := o.session.srv.links.where(o.link)
+	dir, _, _ := o.session.srv.links.where(o.link, o.tree.share.FS)
 	switch {
 	case dir == nil && !o.named():
 		return wire.StatusCannotDelete
@@ -47,7 +47,7 @@ func (o *Open) setDeletePending(ctx context.Context, r *request, flags uint32) w
 			return st
 		}
 		if posix && !o.named() {
-			return statusOf(links.unlink(ctx, o.link, r.cred()))
+			return statusOf(links.unlink(ctx, o.link, o.tree.share.FS, r.cred()))
 		}
 	}
 	if o.named() {
@@ -66,7 +66,7 @@ func (o *Open) deletePending() bool {
 // parent is the directory of the open's name, and the name in it: what a rename is from. The reference is
 // the caller's. The share's root has none, and cannot be renamed.
 func (o *Open) parent(ctx context.Context) (vfs.Node, string, wire.Status) {
-	dir, name, _ := o.session.srv.links.where(o.link)
+	dir, name, _ := o.session.srv.links.where(o.link, o.tree.share.FS)
 	if dir == nil {
 		return nil, "", wire.StatusAccessDenied
 	}
@@ -79,13 +79,13 @@ func (o *Open) parent(ctx context.Context) (vfs.Node, string, wire.Status) {
 func (o *Open) moved(_ context.Context, obj *namespace.Object) {
 	var replaced *lock.FileKey
 	if obj.Node != nil {
-		k := o.tree.share.key(obj.Node)
+		k := obj.Node.Identity()
 		replaced = &k
 	}
-	o.session.srv.links.move(o.link, obj, replaced)
+	o.session.srv.links.move(o.link, o.tree.share.FS, obj, replaced)
 }
 
 // openBelow reports whether a stream of the open's file is open, or something in its directory or further down: then it cannot be renamed (MS-FSA 2.1.5.15.11).
 func (o *Open) openBelow() bool {
-	return len(o.session.srv.streams.open(o.link.key)) > 0 || o.dir && o.session.srv.links.below(o.link)
+	return len(o.session.srv.streams.open(o.link.key)) > 0 || o.dir && o.session.srv.links.below(o.link, o.tree.share.FS)
 }

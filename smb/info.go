@@ -79,7 +79,7 @@ func (o *Open) info(ctx context.Context) (info, error) {
 
 // path is the open's name now: elements separated by "/", "" for the share's root.
 func (o *Open) path() string {
-	_, _, path := o.session.srv.links.where(o.link)
+	_, _, path := o.session.srv.links.where(o.link, o.tree.share.FS)
 	return path
 }
 

@@ -20,43 +20,68 @@ type links struct {
 	of map[lock.FileKey][]*link // by the file that the name leads to
 }
 
-// link is a name by which a file is open, shared by all opens of it: the Link of MS-FSA 2.1.1.6.
+// link is a name by which a file is open, shared by all opens of it through any share: the Link of MS-FSA 2.1.1.6.
 type link struct {
 	key   lock.FileKey
-	fs    vfs.FS
-	entry vfs.Handle // what the name itself names: the file, or a symbolic link that leads to it
-	isDir bool       // Remove takes a directory
+	isDir bool // Remove takes a directory
 
 	// Guarded by links.mu.
-	dir        vfs.Node   // nil: the share's root; the link's own reference
-	left       []vfs.Node // directories it has been moved from: somebody may be using them
-	name, path string     // on disk; path from the share's root
-	reserved   uint64     // bytes
-	opens      int
-	pending    bool      // deleted with the last open; meanwhile nobody opens it
-	removed    bool      // deleted already (POSIX semantics)
-	cred       *vfs.Cred // on whose behalf
+	dir      vfs.Identity // the directory; zero: the link is the root of a share
+	name     string       // in it, on disk
+	places   []place      // one for each share that it has been opened through
+	left     []vfs.Node   // directories it has been moved from: somebody may be using them
+	reserved uint64       // bytes
+	opens    int
+	pending  bool      // deleted with the last open; meanwhile nobody opens it
+	removed  bool      // deleted already (POSIX semantics)
+	cred     *vfs.Cred // on whose behalf
+}
+
+// place is where a share has a link.
+type place struct {
+	fs    vfs.FS
+	dir   vfs.Node   // nil: the link is the share's root; the link's own reference
+	entry vfs.Handle // what the name itself names: the file, or a symbolic link that leads to it
+	path  string     // from the share's root, on disk
+}
+
+// in is where the share has the link; nil if it is in no directory of the share any more. links.mu is held.
+func (k *link) in(fs vfs.FS) *place {
+	for i := range k.places {
+		if k.places[i].fs == fs {
+			return &k.places[i]
+		}
+	}
+	return nil
 }
 
 // join finds or makes the link of what a path has led to, for one more open. It takes obj.Dir over if it needs it. The
 // link may be about to be deleted: STATUS_DELETE_PENDING.
 func (l *links) join(fs vfs.FS, key lock.FileKey, obj *namespace.Object) (*link, wire.Status) {
+	var dir vfs.Identity
+	if obj.Dir != nil {
+		dir = obj.Dir.Identity()
+	}
+	isDir := obj.Node.Kind() == vfs.KindDirectory && obj.Entry == obj.Node.Handle()
+	at := place{fs: fs, dir: obj.Dir, entry: obj.Entry, path: obj.Path}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range l.of[key] {
-		if k.removed || k.name != obj.Name || (k.dir == nil) != (obj.Dir == nil) || k.dir != nil && k.dir.Handle() != obj.Dir.Handle() {
-			continue
-		}
-		if k.pending {
+		same := k.name == obj.Name && k.dir == dir
+		switch {
+		case k.removed:
+		case k.pending && (same || isDir): // a directory has one name, and may be the root of another share
 			return nil, wire.StatusDeletePending
+		case same:
+			if k.in(fs) == nil {
+				k.places = append(k.places, at)
+				obj.Dir = nil
+			}
+			k.opens++
+			return k, wire.StatusSuccess
 		}
-		k.opens++
-		return k, wire.StatusSuccess
 	}
-	k := &link{
-		key: key, fs: fs, dir: obj.Dir, entry: obj.Entry, name: obj.Name, path: obj.Path, opens: 1,
-		isDir: obj.Node.Kind() == vfs.KindDirectory && obj.Entry == obj.Node.Handle(),
-	}
+	k := &link{key: key, isDir: isDir, dir: dir, name: obj.Name, places: []place{at}, opens: 1}
 	obj.Dir = nil
 	if l.of == nil {
 		l.of = make(map[lock.FileKey][]*link)
@@ -65,9 +90,9 @@ func (l *links) join(fs vfs.FS, key lock.FileKey, obj *namespace.Object) (*link,
 	return k, wire.StatusSuccess
 }
 
-// leave takes an open away. The file is deleted with the last one, if that has been
+// leave takes an open through the share away. The file is deleted with the last one, if that has been
 // asked for; del asks for it now.
-func (l *links) leave(ctx context.Context, k *link, del *vfs.Cred) error {
+func (l *links) leave(ctx context.Context, k *link, fs vfs.FS, del *vfs.Cred) error {
 	l.mu.Lock()
 	if del != nil && !k.pending {
 		k.pending, k.cred = true, del
@@ -77,9 +102,9 @@ func (l *links) leave(ctx context.Context, k *link, del *vfs.Cred) error {
 	var err error
 	if last && k.pending && !k.removed {
 		// It stays in the table until it is deleted, so that nobody opens it meanwhile.
-		dir, name, path := k.dir, k.name, k.path
+		at, name := k.anywhere(fs), k.name
 		l.mu.Unlock()
-		err = l.remove(ctx, k, dir, name, path)
+		err = l.remove(ctx, k, at, name)
 		l.mu.Lock()
 	}
 	k.opens--
@@ -87,12 +112,25 @@ func (l *links) leave(ctx context.Context, k *link, del *vfs.Cred) error {
 		l.drop(k)
 	}
 	l.mu.Unlock()
-	if last && k.dir != nil {
-		for _, d := range append(k.left, k.dir) {
+	if last {
+		for _, p := range k.places {
+			if p.dir != nil {
+				k.left = append(k.left, p.dir)
+			}
+		}
+		for _, d := range k.left {
 			d.Release()
 		}
 	}
 	return err
+}
+
+// anywhere is where the share has the link, or else another one. links.mu is held.
+func (k *link) anywhere(fs vfs.FS) place {
+	if p := k.in(fs); p != nil {
+		return *p
+	}
+	return k.places[0]
 }
 
 // drop takes the link out of the table. l.mu is held.
@@ -116,12 +154,13 @@ func (l *links) drop(k *link) {
 // doomed tells those who watch a directory that it is going to be deleted. l.mu is held.
 func (l *links) doomed(k *link) {
 	if k.isDir {
-		l.changes.Deleted(k.fs, k.entry)
+		l.changes.Deleted(k.key)
 	}
 }
 
 // remove deletes the link's name, if it still names what was opened: others may have moved it. It reports that.
-func (l *links) remove(ctx context.Context, k *link, dir vfs.Node, name, path string) error {
+func (l *links) remove(ctx context.Context, k *link, at place, name string) error {
+	dir := at.dir
 	if dir == nil {
 		return vfs.ErrBusy
 	}
@@ -129,7 +168,7 @@ func (l *links) remove(ctx context.Context, k *link, dir vfs.Node, name, path st
 	if err != nil {
 		return err
 	}
-	same := n.Handle() == k.entry
+	same := n.Handle() == at.entry
 	n.Release()
 	if !same {
 		return vfs.ErrNotFound
@@ -141,7 +180,7 @@ func (l *links) remove(ctx context.Context, k *link, dir vfs.Node, name, path st
 	if k.isDir {
 		what = notify.DirName
 	}
-	l.changes.Report(ctx, k.fs, notify.Change{Dir: dir, Path: parentPath(path), Name: name, Action: notify.Removed, What: what})
+	l.changes.Report(ctx, at.fs, notify.Change{Dir: dir, Path: parentPath(at.path), Name: name, Action: notify.Removed, What: what})
 	return nil
 }
 
@@ -163,7 +202,7 @@ func (l *links) isPending(k *link) bool {
 }
 
 // unlink deletes the name now; its opens remain (POSIX semantics: MS-FSCC 2.4.11.2).
-func (l *links) unlink(ctx context.Context, k *link, c *vfs.Cred) error {
+func (l *links) unlink(ctx context.Context, k *link, fs vfs.FS, c *vfs.Cred) error {
 	l.mu.Lock()
 	if k.removed {
 		l.mu.Unlock()
@@ -171,9 +210,9 @@ func (l *links) unlink(ctx context.Context, k *link, c *vfs.Cred) error {
 	}
 	k.pending, k.cred = true, c
 	l.doomed(k)
-	dir, name, path := k.dir, k.name, k.path
+	at, name := k.anywhere(fs), k.name
 	l.mu.Unlock()
-	err := l.remove(ctx, k, dir, name, path)
+	err := l.remove(ctx, k, at, name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
@@ -196,21 +235,29 @@ func (l *links) dying(key lock.FileKey) bool {
 	return false
 }
 
-// where is the link's directory, its name there and its path. The directory is valid while the link is open.
-func (l *links) where(k *link) (dir vfs.Node, name, path string) {
+// where is the link's directory in the share, its name there and its path. The directory is valid while the link is open. It is nil
+// where the link is the share's root, or has been moved out of the share.
+func (l *links) where(k *link, fs vfs.FS) (dir vfs.Node, name, path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return k.dir, k.name, k.path
+	if p := k.in(fs); p != nil {
+		return p.dir, k.name, p.path
+	}
+	return nil, k.name, k.name
 }
 
-// below reports whether something under the directory is open, on the same file system.
-func (l *links) below(k *link) bool {
+// below reports whether something under the directory is open through the same share.
+func (l *links) below(k *link, fs vfs.FS) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	prefix := k.path + "/"
+	p := k.in(fs)
+	if p == nil {
+		return false
+	}
+	prefix := p.path + "/"
 	for _, all := range l.of {
 		for _, x := range all {
-			if x.fs == k.fs && !x.removed && strings.HasPrefix(x.path, prefix) {
+			if at := x.in(fs); at != nil && !x.removed && strings.HasPrefix(at.path, prefix) {
 				return true
 			}
 		}
@@ -218,31 +265,62 @@ func (l *links) below(k *link) bool {
 	return false
 }
 
-// move gives a link the name that obj names, and those below it their new paths. The links of a file that it replaces have lost their
-// name. It takes over obj.Dir if that is another directory.
-func (l *links) move(k *link, obj *namespace.Object, replaced *lock.FileKey) {
+// move gives a link the name that obj names in the share, and those below it their new paths. The links of a file that it replaces have lost
+// their name. It takes over obj.Dir if that is another directory.
+func (l *links) move(k *link, fs vfs.FS, obj *namespace.Object, replaced *lock.FileKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	dir := obj.Dir.Identity()
 	if replaced != nil {
 		for _, x := range l.of[*replaced] {
-			if x != k && x.name == obj.Name && x.dir != nil && x.dir.Handle() == obj.Dir.Handle() {
+			if x != k && x.name == obj.Name && x.dir == dir {
 				x.removed = true
 			}
 		}
 	}
+	for i := range k.places {
+		if p := &k.places[i]; p.fs == fs || k.dir == dir {
+			path := obj.Path
+			if p.fs != fs {
+				path = p.path[:len(p.path)-len(k.name)] + obj.Name
+			}
+			l.movePath(k, p, path)
+		}
+	}
+	if k.dir != dir {
+		k.depart(fs, obj)
+	}
+	k.dir, k.name = dir, obj.Name
+}
+
+// movePath gives a link its new path in a share, and those below it theirs. l.mu is held.
+func (l *links) movePath(k *link, p *place, path string) {
 	if k.isDir {
-		prefix := k.path + "/"
+		prefix := p.path + "/"
 		for _, all := range l.of {
 			for _, x := range all {
-				if rest, ok := strings.CutPrefix(x.path, prefix); ok && x.fs == k.fs {
-					x.path = obj.Path + "/" + rest
+				if at := x.in(p.fs); at != nil {
+					if rest, ok := strings.CutPrefix(at.path, prefix); ok {
+						at.path = path + "/" + rest
+					}
 				}
 			}
 		}
 	}
-	if k.dir.Handle() != obj.Dir.Handle() {
-		k.left = append(k.left, k.dir)
-		k.dir, obj.Dir = obj.Dir, nil
+	p.path = path
+}
+
+// depart moves the link to another directory, which only the share knows through which it is moved. links.mu is held.
+func (k *link) depart(fs vfs.FS, obj *namespace.Object) {
+	var here place
+	for _, p := range k.places {
+		if p.dir != nil {
+			k.left = append(k.left, p.dir)
+		}
+		if p.fs == fs {
+			here = p
+		}
 	}
-	k.name, k.path = obj.Name, obj.Path
+	here.dir, obj.Dir = obj.Dir, nil
+	k.places = []place{here}
 }

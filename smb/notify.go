@@ -304,7 +304,7 @@ func (o *Open) renamed(ctx context.Context, dir vfs.Node, name, path string, obj
 		gone := to
 		gone.Action, gone.What, gone.Else = notify.Removed, notify.NameOf(obj.Node.Kind()), 0
 		list = []notify.Change{gone, from, to}
-		o.hub().Deleted(o.tree.share.FS, obj.Node.Handle())
+		o.hub().Deleted(obj.Node.Identity())
 	}
 	o.hub().Report(ctx, o.tree.share.FS, list...)
 }

@@ -162,7 +162,7 @@ func (c *create) stopped(obj *namespace.Object, err error) wire.Status {
 
 // link is the name's link and open's reference to it; the file may have been deleted since it was found: again.
 func (c *create) link(obj *namespace.Object) (*link, wire.Status) {
-	return c.r.conn.srv.links.join(c.share.FS, c.share.key(obj.Node), obj)
+	return c.r.conn.srv.links.join(c.share.FS, obj.Node.Identity(), obj)
 }
 
 // finish makes the open known and answers.

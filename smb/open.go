@@ -75,7 +75,7 @@ func (o *Open) end(ctx context.Context) {
 			o.session.srv.cfg.Logger.Info("smb: stream not deleted on close", "share", o.tree.share.Name, "path", path, "err", err)
 		}
 	}
-	if err := o.session.srv.links.leave(ctx, o.link, del); err != nil {
+	if err := o.session.srv.links.leave(ctx, o.link, o.tree.share.FS, del); err != nil {
 		o.session.srv.cfg.Logger.Info("smb: not deleted on close", "share", o.tree.share.Name, "path", path, "err", err)
 	}
 	if o.claim != nil {

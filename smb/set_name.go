@@ -95,12 +95,12 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 	if t.obj.Dir == nil {
 		return wire.StatusAccessDenied
 	}
-	if r.conn.srv.links.dying(sh.key(t.obj.Dir)) {
+	if r.conn.srv.links.dying(t.obj.Dir.Identity()) {
 		return wire.StatusDeletePending
 	}
 	if t.from != nil {
 		// Windows opens the directory to write to it, and lets nobody delete or rename it meanwhile.
-		c, err := r.conn.srv.cfg.Locks.Open(sh.key(t.obj.Dir), lock.Write, lock.Delete)
+		c, err := r.conn.srv.cfg.Locks.Open(t.obj.Dir.Identity(), lock.Write, lock.Delete)
 		if err != nil {
 			return wire.StatusSharingViolation
 		}
@@ -144,11 +144,11 @@ func (t *target) mayReplace(ctx context.Context, r *request, o *Open, readonly b
 		return wire.StatusAccessDenied
 	case t.posix:
 		return wire.StatusSuccess
-	case len(r.conn.srv.streams.open(o.tree.share.key(n))) > 0:
+	case len(r.conn.srv.streams.open(n.Identity())) > 0:
 		return wire.StatusAccessDenied
 	}
 	// Others' handles go with what they are of, and must not be left without.
-	locks, key := r.conn.srv.cfg.Locks, o.tree.share.key(n)
+	locks, key := r.conn.srv.cfg.Locks, n.Identity()
 	if t.claim, err = locks.Open(key, 0, lock.Read|lock.Write|lock.Delete); err != nil {
 		if rc := locks.Recall(key, o.cacheKey(), lock.CacheRead|lock.CacheWrite); rc != nil {
 			r.value = rc

@@ -2,8 +2,6 @@ package smb
 
 import (
 	"fileserver/smb/namespace"
-	"fileserver/vfs"
-	"fileserver/vfs/lock"
 )
 
 // Modes of what is created, unless the client says otherwise.
@@ -34,8 +32,3 @@ func (s *Share) mode(dir bool) uint32 {
 
 // readOnly reports whether nothing can be changed.
 func (s *Share) readOnly() bool { return s.ReadOnly || s.FS.Caps().ReadOnly }
-
-// key is the identity of an object of the share for the arbiter.
-func (s *Share) key(n vfs.Node) lock.FileKey {
-	return lock.FileKey{FS: s.FS.Caps().FSID, H: n.Handle()}
-}

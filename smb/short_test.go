@@ -6,7 +6,6 @@ import (
 
 	"fileserver/smb/namespace"
 	"fileserver/smb/wire"
-	"fileserver/vfs"
 	"fileserver/vfs/lock"
 )
 
@@ -77,8 +76,7 @@ func TestChangeTimeKept(t *testing.T) {
 	c.closeFile(f)
 	s := &e.srv.stamps
 	for i := range maxStamps + 10 {
-		h, _ := vfs.HandleFrom([]byte{byte(i), byte(i >> 8), 1})
-		s.set(lock.FileKey{H: h}, stamp{time: day})
+		s.set(lock.FileKey{Object: uint64(i)}, stamp{time: day})
 	}
 	if len(s.of) > maxStamps {
 		t.Errorf("%d times are remembered", len(s.of))

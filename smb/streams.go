@@ -57,8 +57,7 @@ func (t *streams) join(file lock.FileKey, ref namespace.StreamRef) (*stream, wir
 		_, _ = rand.Read(t.fs[:]) // no file system has it
 	}
 	t.last++
-	h, _ := vfs.HandleFrom(le.AppendUint64(nil, t.last))
-	s := &stream{file: file, key: lock.FileKey{FS: t.fs, H: h}, ref: ref, opens: 1}
+	s := &stream{file: file, key: lock.FileKey{FS: t.fs, Object: t.last}, ref: ref, opens: 1}
 	t.of[file] = append(t.of[file], s)
 	return s, wire.StatusSuccess
 }

@@ -25,6 +25,8 @@ type Node interface {
 	// Handle is the permanent name of the object: it stays valid over renames and
 	// restarts, is never used again for another object, and cannot be guessed.
 	Handle() Handle
+	// Identity says which object this is, whatever FS and name it was reached by. It allocates nothing.
+	Identity() Identity
 	// Kind is the type of the object.
 	Kind() Kind
 	// Release gives the reference back.

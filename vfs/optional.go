@@ -58,6 +58,12 @@ type Namer interface {
 	Where(ctx context.Context) (dir Node, name string, err error)
 }
 
+// Finder is implemented by an FS that knows a directory again which another FS has reached.
+type Finder interface {
+	// Find returns the FS's own Node of a directory that is a Node of another FS; [ErrNotFound] if it is not in this one.
+	Find(ctx context.Context, dir Node) (Node, error)
+}
+
 // Watcher is implemented by the Node of a directory that hears of changes which local programs make in it. It
 // may hear of those made through this interface, too.
 type Watcher interface {

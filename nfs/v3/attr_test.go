@@ -174,8 +174,7 @@ func TestShareDenied(t *testing.T) {
 	w := newWorld(t, mem.Options{}, nil)
 	h := w.file("f")
 	w.write(h, 0, data(100), v3.Unstable)
-	key := lock.FileKey{FS: w.fs.Caps().FSID}
-	key.H, _ = vfs.HandleFrom(h[4:])
+	key := w.key()
 	o, err := w.locks.Open(key, lock.Read, lock.Write)
 	if err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func (s *server) checkIO(ctx context.Context, o *object, off, n uint64, write bo
 	if s.cfg.Locks == nil || n == 0 {
 		return OK
 	}
-	k := lock.FileKey{FS: o.export.FS.Caps().FSID, H: o.node.Handle()}
+	k := o.node.Identity()
 	if err := s.cfg.Locks.CheckIO(k, lock.Owner{}, lock.Range{Off: off, Len: n}, write); err != nil {
 		if !nfs.Recall(ctx, s.cfg.Locks, k, nfs.KeepToDeny) {
 			return ErrJukebox
@@ -99,7 +99,7 @@ func (s *server) checkIO(ctx context.Context, o *object, off, n uint64, write bo
 
 // recallName has those who cache what a name names give it up, before that is removed or renamed.
 func (s *server) recallName(ctx context.Context, dir *object, name string) Status {
-	if s.cfg.Locks != nil && !nfs.RecallName(ctx, s.cfg.Locks, dir.export.FS, dir.cred, dir.node, name) {
+	if s.cfg.Locks != nil && !nfs.RecallName(ctx, s.cfg.Locks, dir.cred, dir.node, name) {
 		return ErrJukebox
 	}
 	return OK

@@ -30,7 +30,7 @@ func (w *world) key() lock.FileKey {
 		w.t.Fatal(err)
 	}
 	defer n.Release()
-	return lock.FileKey{FS: w.fs.Caps().FSID, H: n.Handle()}
+	return n.Identity()
 }
 
 func (w *world) cacher() *cacher {

@@ -116,7 +116,7 @@ func (c *compound) changes() nfs.Changes { return nfs.ChangesOf(c.srv.cfg.Locks,
 
 // recallName has them give up what a name names, before that is removed or renamed.
 func (c *compound) recallName(t *target, name string) proto.Status {
-	if !nfs.RecallName(c.ctx, c.srv.cfg.Locks, t.export.FS, c.credsIn(t.export), t.node, name) {
+	if !nfs.RecallName(c.ctx, c.srv.cfg.Locks, c.credsIn(t.export), t.node, name) {
 		return proto.ErrDelay
 	}
 	return proto.OK

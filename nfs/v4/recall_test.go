@@ -23,7 +23,7 @@ func (r *rig) key(name string) lock.FileKey {
 		r.t.Fatal(err)
 	}
 	defer n.Release()
-	return lock.FileKey{FS: r.data.Caps().FSID, H: n.Handle()}
+	return n.Identity()
 }
 
 // Every operation that reads, changes, locks or removes a file waits for those who cache it, but not for long.

@@ -27,7 +27,7 @@ func (t *target) kind() vfs.Kind {
 
 // key identifies the file to the arbiter of locks.
 func (t *target) key() lock.FileKey {
-	return lock.FileKey{FS: t.export.FS.Caps().FSID, H: t.node.Handle()}
+	return t.node.Identity()
 }
 
 // append appends the handle's bytes.

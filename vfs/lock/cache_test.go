@@ -25,8 +25,7 @@ func (h *holder) recall(from, to Caching, ack bool) {
 
 func fileNamed(t *testing.T, b byte) FileKey {
 	t.Helper()
-	h, _ := vfs.HandleFrom([]byte{b})
-	return FileKey{H: h}
+	return FileKey{Object: uint64(b)}
 }
 
 // claim opens the file and asks for caching.

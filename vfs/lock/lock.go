@@ -9,11 +9,9 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// FileKey is the identity of a file: a file system ([vfs.Caps].FSID) and a handle of it.
-type FileKey struct {
-	FS [16]byte
-	H  vfs.Handle
-}
+// FileKey says which file a claim is on: the file's own identity, so that the claims of all shares and protocols meet.
+// Who holds a claim keeps the file referenced meanwhile, as [vfs.Identity] requires.
+type FileKey = vfs.Identity
 
 // Owner is who holds byte-range locks. The zero Owner is nobody.
 type Owner struct {

@@ -10,8 +10,7 @@ import (
 )
 
 func key(n byte) lock.FileKey {
-	h, _ := vfs.HandleFrom([]byte{n, 1, 2, 3})
-	return lock.FileKey{FS: [16]byte{9}, H: h}
+	return lock.FileKey{FS: [16]byte{9}, Object: uint64(n)}
 }
 
 func owner(s string) lock.Owner { return lock.Owner{Proto: 1, Client: 7, ID: s} }

@@ -4,7 +4,7 @@
 // # What is told
 //
 // A [Watch] is of a directory, which it follows through renames, and either of the names in it or of the whole tree below. Changes in the tree are found
-// by going up from where they happen ([vfs.Node.Parent]), which costs a few lookups per level and change as long as somebody watches a tree; the
+// by going up from where they happen ([vfs.Node.Parent], and [vfs.Finder] where another share publishes a directory further up), which costs a few lookups per level and change as long as somebody watches a tree; the
 // names of the directories on the way come from the reporter's path, from a [vfs.Namer] or by reading the parent, and are checked. Of directories that the
 // watcher's identity may not list, nothing is told.
 //

@@ -13,24 +13,25 @@ type Hub struct {
 	wanted atomic.Uint32 // all that the watches wait for; 0: there are none
 
 	mu      sync.RWMutex
-	watches map[key][]*Watch
-	counts  [32]int          // watches that wait for each aspect
-	trees   map[[16]byte]int // watches of trees, by file system
-	sources map[key]*source  // of local events
+	watches map[vfs.Identity][]*Watch // by directory
+	counts  [32]int                   // watches that wait for each aspect
+	trees   map[tree]int              // watches of trees
+	sources map[vfs.Identity]*source  // of local events
 
 	names nameCache
 }
 
-// key is the identity of a directory.
-type key struct {
-	fs [16]byte
-	h  vfs.Handle
+// tree says where watches of trees are: what was published, and the file system below it.
+type tree struct {
+	fs     vfs.FS
+	stored [16]byte
 }
 
 // Watch is somebody's watch of a directory. Close ends it.
 type Watch struct {
 	hub  *Hub
-	key  key
+	fs   vfs.FS
+	dir  vfs.Identity
 	tree bool
 	what What
 	cred *vfs.Cred
@@ -40,24 +41,24 @@ type Watch struct {
 // Watch has tell called for the changes of what in a directory, or in the tree below it, that c may see. The events of
 // one call belong together. It must not block, and may come once more after Close. The directory's
 // reference stays the caller's.
-func (h *Hub) Watch(ctx context.Context, fs vfs.FS, dir vfs.Node, c *vfs.Cred, what What, tree bool, tell func([]Event)) *Watch {
-	w := &Watch{hub: h, key: key{fs.Caps().FSID, dir.Handle()}, tree: tree, what: what, cred: c, tell: tell}
+func (h *Hub) Watch(ctx context.Context, fs vfs.FS, dir vfs.Node, c *vfs.Cred, what What, below bool, tell func([]Event)) *Watch {
+	w := &Watch{hub: h, fs: fs, dir: dir.Identity(), tree: below, what: what, cred: c, tell: tell}
 	h.mu.Lock()
 	if h.watches == nil {
-		h.watches = make(map[key][]*Watch)
-		h.trees = make(map[[16]byte]int)
-		h.sources = make(map[key]*source)
+		h.watches = make(map[vfs.Identity][]*Watch)
+		h.trees = make(map[tree]int)
+		h.sources = make(map[vfs.Identity]*source)
 	}
-	h.watches[w.key] = append(h.watches[w.key], w)
-	if tree {
-		h.trees[w.key.fs]++
+	h.watches[w.dir] = append(h.watches[w.dir], w)
+	if k := (tree{fs, w.dir.FS}); below {
+		h.trees[k]++
 	}
 	h.count(what|always, +1)
-	s := h.sources[w.key]
+	s := h.sources[w.dir]
 	if s == nil {
 		if local, ok := dir.(vfs.Watcher); ok {
-			s = newSource(h, w.key, local)
-			h.sources[w.key] = s
+			s = newSource(h, w.dir, local)
+			h.sources[w.dir] = s
 		}
 	}
 	h.mu.Unlock()
@@ -71,7 +72,7 @@ func (h *Hub) Watch(ctx context.Context, fs vfs.FS, dir vfs.Node, c *vfs.Cred, w
 func (w *Watch) Close() {
 	h := w.hub
 	h.mu.Lock()
-	list := h.watches[w.key]
+	list := h.watches[w.dir]
 	for i, x := range list {
 		if x == w {
 			// Copied: who delivers goes through the list without the lock.
@@ -81,15 +82,15 @@ func (w *Watch) Close() {
 	}
 	var s *source
 	if len(list) == 0 {
-		delete(h.watches, w.key)
-		s = h.sources[w.key]
-		delete(h.sources, w.key)
+		delete(h.watches, w.dir)
+		s = h.sources[w.dir]
+		delete(h.sources, w.dir)
 	} else {
-		h.watches[w.key] = list
+		h.watches[w.dir] = list
 	}
-	if w.tree {
-		if h.trees[w.key.fs]--; h.trees[w.key.fs] == 0 {
-			delete(h.trees, w.key.fs)
+	if k := (tree{w.fs, w.dir.FS}); w.tree {
+		if h.trees[k]--; h.trees[k] == 0 {
+			delete(h.trees, k)
 		}
 	}
 	h.count(w.what|always, -1)
@@ -128,17 +129,17 @@ func (h *Hub) Report(ctx context.Context, fs vfs.FS, changes ...Change) {
 	if !h.Active() {
 		return
 	}
-	h.report(ctx, fs.Caps().FSID, changes)
+	h.report(ctx, fs, changes)
 }
 
 // report finds the watches of changes and tells them.
-func (h *Hub) report(ctx context.Context, fs [16]byte, changes []Change) {
+func (h *Hub) report(ctx context.Context, fs vfs.FS, changes []Change) {
 	var told []*delivery
 	for i := range changes {
 		c := &changes[i]
-		k := key{fs, c.Dir.Handle()}
+		k := c.Dir.Identity()
 		h.mu.RLock()
-		direct, trees, src := h.watches[k], h.trees[fs] > 0, h.sources[k]
+		direct, trees, src := h.watches[k], h.mayBeBelow(fs, k), h.sources[k]
 		h.mu.RUnlock()
 		if src != nil {
 			src.reported(c)
@@ -153,6 +154,16 @@ func (h *Hub) report(ctx context.Context, fs [16]byte, changes []Change) {
 	for _, d := range told {
 		d.w.tell(d.events)
 	}
+}
+
+// mayBeBelow reports whether a tree is watched that the directory may be in. h.mu is held.
+func (h *Hub) mayBeBelow(fs vfs.FS, dir vfs.Identity) bool {
+	for t := range h.trees {
+		if t.fs == fs || t.stored == dir.FS {
+			return true
+		}
+	}
+	return false
 }
 
 // delivery is what one watch is told.
@@ -181,13 +192,13 @@ func (w *Watch) add(told []*delivery, c *Change, name string) []*delivery {
 }
 
 // Deleted tells those who watch a directory that it is deleted, or is going to be.
-func (h *Hub) Deleted(fs vfs.FS, dir vfs.Handle) {
+func (h *Hub) Deleted(dir vfs.Identity) {
 	if h.Active() {
-		h.gone(key{fs.Caps().FSID, dir})
+		h.gone(dir)
 	}
 }
 
-func (h *Hub) gone(k key) {
+func (h *Hub) gone(k vfs.Identity) {
 	h.mu.RLock()
 	list := h.watches[k]
 	h.mu.RUnlock()

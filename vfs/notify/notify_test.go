@@ -133,7 +133,7 @@ func TestReport(t *testing.T) {
 	}
 	r.report("d/e/f", "n", Modified, Attributes, 0)
 	tree.expect(t, "3:back/f/n")
-	r.hub.Deleted(r.fs, r.nodes["d"].Handle())
+	r.hub.Deleted(r.nodes["d"].Identity())
 	told.expect(t, "9:")
 	tree.expect(t, "9:")
 	for _, w := range []*Watch{two, one, three} {

@@ -24,7 +24,7 @@ const (
 // source is where the local events of a watched directory come from. mu is taken after Hub.mu.
 type source struct {
 	hub   *Hub
-	key   key
+	dir   vfs.Identity
 	local vfs.Watcher
 
 	mu      sync.Mutex
@@ -49,8 +49,8 @@ type pending struct {
 	at time.Time
 }
 
-func newSource(h *Hub, k key, local vfs.Watcher) *source {
-	return &source{hub: h, key: k, local: local, echoes: make(map[string][]report)}
+func newSource(h *Hub, k vfs.Identity, local vfs.Watcher) *source {
+	return &source{hub: h, dir: k, local: local, echoes: make(map[string][]report)}
 }
 
 // start begins to listen. A backend that cannot, because of its limits, has no local events to tell.
@@ -173,10 +173,10 @@ func (s *source) settled() {
 	}
 	s.mu.Unlock()
 	for _, c := range changes {
-		s.hub.local(s.key, c)
+		s.hub.local(s.dir, c)
 	}
 	if gone {
-		s.hub.gone(s.key)
+		s.hub.gone(s.dir)
 	}
 }
 
@@ -233,7 +233,7 @@ func (s *source) changes(e *vfs.DirEvent) []Change {
 }
 
 // local tells those who watch a directory of what local programs have done in it.
-func (h *Hub) local(k key, changes []Change) {
+func (h *Hub) local(k vfs.Identity, changes []Change) {
 	h.mu.RLock()
 	list := h.watches[k]
 	h.mu.RUnlock()

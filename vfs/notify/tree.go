@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,44 +15,99 @@ const maxDepth = 512
 // system is who finds out where directories are.
 var system = &vfs.Cred{}
 
-// above adds what a change is for those who watch the trees that it is in, but for the directory's own watches.
-func (h *Hub) above(ctx context.Context, fs [16]byte, c *Change, told []*delivery) []*delivery {
-	at, name, path := c.Dir, c.Name, c.Path
-	var way []vfs.Node // directories below the one looked at, up to the change's
-	var held []vfs.Node
-	defer func() {
-		for _, n := range held {
-			n.Release()
-		}
-	}()
-	for range maxDepth {
-		up, err := at.Parent(ctx, system)
-		if err != nil {
-			break // it has been removed meanwhile
-		}
-		held = append(held, up)
-		if up.Handle() == at.Handle() {
-			break
-		}
-		hint := path[strings.LastIndexByte(path, '/')+1:]
-		path = strings.TrimSuffix(path[:len(path)-len(hint)], "/")
-		own := h.names.find(ctx, fs, up, at, hint)
-		if own == "" {
-			break
-		}
-		name = own + "/" + name
-		way = append(way, at)
-		at = up
-		h.mu.RLock()
-		list := h.watches[key{fs, at.Handle()}]
-		h.mu.RUnlock()
-		for _, w := range list {
-			if w.tree && visible(ctx, way, w.cred) {
-				told = w.add(told, c, name)
-			}
+// above adds what a change is for those who watch the trees that it is in, but for the directory's own watches. Where another
+// FS publishes a directory further up, its trees count too.
+func (h *Hub) above(ctx context.Context, fs vfs.FS, c *Change, told []*delivery) []*delivery {
+	a := ascent{hub: h, change: c, at: c.Dir, name: c.Name, path: c.Path, told: told}
+	defer a.release()
+	if !a.climb(ctx) {
+		return a.told
+	}
+	root, name, way := a.at, a.name, slices.Clip(a.way)
+	a.seen = make(map[vfs.Identity]bool)
+	for _, other := range h.otherTrees(fs, c.Dir.Identity()) {
+		if n, err := other.Find(ctx, root); err == nil {
+			a.held = append(a.held, n)
+			a.at, a.name, a.path, a.way = n, name, "", way
+			a.climb(ctx)
 		}
 	}
-	return told
+	return a.told
+}
+
+// otherTrees are the FSes with watches of trees that the directory, which is of fs, may be in as well.
+func (h *Hub) otherTrees(fs vfs.FS, dir vfs.Identity) (all []vfs.Finder) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for t := range h.trees {
+		if f, ok := t.fs.(vfs.Finder); ok && t.fs != fs && t.stored == dir.FS {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// ascent is the way up from a change.
+type ascent struct {
+	hub    *Hub
+	change *Change
+	at     vfs.Node
+	name   string     // of what has changed, from at
+	path   string     // of at, if it is known: a hint
+	way    []vfs.Node // directories below at, down to the change's
+	held   []vfs.Node
+	seen   map[vfs.Identity]bool // directories whose watches have been told; nil: none can be twice
+	told   []*delivery
+}
+
+func (a *ascent) release() {
+	for _, n := range a.held {
+		n.Release()
+	}
+}
+
+// climb tells the watches of trees on the way to the root, and reports whether it got there.
+func (a *ascent) climb(ctx context.Context) bool {
+	for range maxDepth {
+		up, err := a.at.Parent(ctx, system)
+		if err != nil {
+			return false // it has been removed meanwhile
+		}
+		a.held = append(a.held, up)
+		if up.Identity() == a.at.Identity() {
+			return true
+		}
+		hint := a.path[strings.LastIndexByte(a.path, '/')+1:]
+		a.path = strings.TrimSuffix(a.path[:len(a.path)-len(hint)], "/")
+		own := a.hub.names.find(ctx, up, a.at, hint)
+		if own == "" {
+			return false
+		}
+		a.name = own + "/" + a.name
+		a.way = append(a.way, a.at)
+		a.at = up
+		a.tell(ctx)
+	}
+	return false
+}
+
+// tell tells those who watch the tree below the directory.
+func (a *ascent) tell(ctx context.Context) {
+	dir := a.at.Identity()
+	if a.seen[dir] {
+		return
+	}
+	if a.seen != nil {
+		a.seen[dir] = true
+	}
+	a.hub.mu.RLock()
+	list := a.hub.watches[dir]
+	a.hub.mu.RUnlock()
+	for _, w := range list {
+		if w.tree && visible(ctx, a.way, w.cred) {
+			a.told = w.add(a.told, a.change, a.name)
+		}
+	}
 }
 
 // visible reports whether c may list all the directories.
@@ -71,12 +127,12 @@ const maxNames = 4096
 // nameCache remembers names of directories. What it says is checked before it is believed. mu is a leaf.
 type nameCache struct {
 	mu sync.Mutex
-	m  map[key]string
+	m  map[vfs.Identity]string
 }
 
 // find is the name of a directory in the one above it, "" if it has none any more.
-func (x *nameCache) find(ctx context.Context, fs [16]byte, up, dir vfs.Node, hint string) string {
-	k := key{fs, dir.Handle()}
+func (x *nameCache) find(ctx context.Context, up, dir vfs.Node, hint string) string {
+	k := dir.Identity()
 	is := func(name string) bool {
 		if name == "" {
 			return false
@@ -86,7 +142,7 @@ func (x *nameCache) find(ctx context.Context, fs [16]byte, up, dir vfs.Node, hin
 			return false
 		}
 		defer n.Release()
-		return n.Handle() == k.h
+		return n.Identity() == k
 	}
 	if is(hint) {
 		return hint
@@ -111,7 +167,7 @@ func (x *nameCache) find(ctx context.Context, fs [16]byte, up, dir vfs.Node, hin
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.m == nil || len(x.m) >= maxNames {
-		x.m = make(map[key]string)
+		x.m = make(map[vfs.Identity]string)
 	}
 	x.m[k] = name
 	return name

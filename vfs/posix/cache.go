@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"encoding/binary"
 	"sync"
 	"sync/atomic"
 
@@ -157,11 +158,12 @@ func (c *cache) close() {
 
 // node is an object of the file system.
 type node struct {
-	fs   *FS
-	id   identity
-	h    vfs.Handle
-	kind vfs.Kind
-	fd   int // O_PATH
+	fs     *FS
+	id     identity
+	h      vfs.Handle
+	object vfs.Identity
+	kind   vfs.Kind
+	fd     int // O_PATH
 
 	// Of the shard.
 	refs       int
@@ -195,6 +197,21 @@ func (n *node) destroy() {
 
 // Handle implements [vfs.Node].
 func (n *node) Handle() vfs.Handle { return n.h }
+
+// Identity implements [vfs.Node]. The kernel gives an inode's number to no other object while a descriptor of it is open,
+// and the node has one.
+func (n *node) Identity() vfs.Identity { return n.object }
+
+// identityOf is the identity of what st describes.
+func identityOf(st *unix.Statx_t) (id vfs.Identity) {
+	binary.BigEndian.PutUint64(id.FS[:], devOf(st))
+	id.FS[8] = deviceIdentity
+	id.Object = st.Ino
+	return id
+}
+
+// deviceIdentity tells identities by device number from those that others make up.
+const deviceIdentity = 1
 
 // Kind implements [vfs.Node].
 func (n *node) Kind() vfs.Kind { return n.kind }

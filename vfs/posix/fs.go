@@ -133,7 +133,7 @@ func (fs *FS) initHandles(cfg *Config, fd int, st *unix.Statx_t) error {
 	}
 	fs.sign = newSigner(key)
 	fs.live.Add(1)
-	fs.root = fs.cache.put(&node{fs: fs, id: id, h: fs.sign.sign(&id), kind: vfs.KindDirectory, fd: fd})
+	fs.root = fs.cache.put(&node{fs: fs, id: id, h: fs.sign.sign(&id), object: identityOf(st), kind: vfs.KindDirectory, fd: fd})
 	fs.caps = capsOf(fs.mount, &sfs)
 	copy(fs.caps.FSID[:], sum[:])
 	tag := sha256.Sum256(key)

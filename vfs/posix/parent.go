@@ -68,6 +68,38 @@ func (n *node) stillBelow(ctx context.Context) error {
 	return nil
 }
 
+// Find implements [vfs.Finder].
+func (fs *FS) Find(_ context.Context, dir vfs.Node) (vfs.Node, error) {
+	d, ok := dir.(*node)
+	if !ok || d.kind != vfs.KindDirectory {
+		return nil, vfs.ErrNotFound
+	}
+	if err := fs.enter(); err != nil {
+		return nil, err
+	}
+	defer fs.life.RUnlock()
+	if d.object == fs.root.object {
+		fs.cache.hold(fs.root)
+		return fs.root, nil
+	}
+	fd, err := fs.retryFDs(func() (int, error) {
+		fd, err := unix.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0)
+		return fd, statusOf(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := fs.climb(fd); err != nil {
+		_ = unix.Close(fd)
+		return nil, vfs.ErrNotFound
+	}
+	n, err := fs.adopt(fd)
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
 // Parent implements [vfs.Node].
 func (n *node) Parent(ctx context.Context, c *vfs.Cred) (vfs.Node, error) {
 	if err := n.fs.begin(ctx); err != nil {

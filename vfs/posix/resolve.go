@@ -185,7 +185,7 @@ func (fs *FS) adopt(fd int) (*node, error) {
 }
 
 func (fs *FS) intern(fd int, id *identity, st *unix.Statx_t) *node {
-	n := &node{fs: fs, id: *id, h: fs.sign.sign(id), kind: kindOf(st.Mode), fd: fd}
+	n := &node{fs: fs, id: *id, h: fs.sign.sign(id), object: identityOf(st), kind: kindOf(st.Mode), fd: fd}
 	n.learn(st)
 	fs.live.Add(1)
 	if in := fs.cache.put(n); in != n {

@@ -32,6 +32,7 @@ func testHandles(e *env) {
 	objects := e.all(e.root)
 	objects["root"] = e.root
 	handles := map[vfs.Handle]string{}
+	identities := map[vfs.Identity]string{{}: "nothing"}
 	for name, n := range objects {
 		h := n.Handle()
 		if other := handles[h]; other != "" || h.IsZero() {
@@ -39,14 +40,21 @@ func testHandles(e *env) {
 		}
 		handles[h] = name
 		got := e.resolve(h)
+		if other := identities[n.Identity()]; other != "" || got.Identity() != n.Identity() {
+			e.Fatalf("%s has identity %v by name, %v by handle; the first is that of %q", name, n.Identity(), got.Identity(), other)
+		}
+		identities[n.Identity()] = name
 		if e.same(got, n); got.Kind() != n.Kind() {
 			e.Fatalf("%s has kind %d by its handle", name, got.Kind())
 		}
 	}
 	// Over renames and links, wherever the object goes.
-	h := objects["file"].Handle()
+	h, id := objects["file"].Handle(), objects["file"].Identity()
 	e.rename(e.root, "file", d, "moved")
 	e.contains(e.resolve(h), "content")
+	if got := e.lookup(d, "moved").Identity(); got != id {
+		e.Fatalf("a rename changed the identity from %v to %v", id, got)
+	}
 	e.ok("Link", e.root.Link(e.ctx, e.c, "second", e.resolve(h)))
 	e.remove(d, "moved", false)
 	e.contains(e.resolve(h), "content")

@@ -13,7 +13,6 @@ import (
 
 	"fileserver/nfs/v4/proto"
 	"fileserver/nfs/v4/state"
-	"fileserver/vfs"
 	"fileserver/vfs/lock"
 )
 
@@ -119,8 +118,9 @@ func (w *world) act(a state.Actions) (s string) {
 }
 
 func key(name string) state.FileKey {
-	h, _ := vfs.HandleFrom([]byte(name))
-	return state.FileKey{H: h}
+	var k state.FileKey
+	copy(k.FS[:], name)
+	return k
 }
 
 func status(st proto.Status) string {

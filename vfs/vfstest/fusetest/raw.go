@@ -17,7 +17,6 @@ type raw struct {
 	fuse.RawFileSystem
 	fs     vfs.FS
 	locks  *lock.Manager
-	fsid   [16]byte
 	client uint64 // of the lock owners
 	tmp    atomic.Uint64
 
@@ -44,7 +43,7 @@ func newRaw(fs vfs.FS, locks *lock.Manager) (*raw, error) {
 		return nil, err
 	}
 	r := &raw{
-		RawFileSystem: fuse.NewDefaultRawFileSystem(), fs: fs, locks: locks, fsid: fs.Caps().FSID, client: clients.Add(1),
+		RawFileSystem: fuse.NewDefaultRawFileSystem(), fs: fs, locks: locks, client: clients.Add(1),
 		nodes: map[uint64]*entry{}, byName: map[vfs.Handle]*entry{}, files: map[uint64]vfs.File{}, next: fuse.FUSE_ROOT_ID, pids: map[lock.Owner]uint32{},
 	}
 	r.remember(root)
@@ -113,7 +112,7 @@ func cred(h *fuse.InHeader) *vfs.Cred { return &vfs.Cred{UID: h.Uid, GID: h.Gid}
 
 // key is the file's identity for locks; those of flock(2) and fcntl(2) do not see each other.
 func (r *raw) key(id uint64, flock bool) lock.FileKey {
-	k := lock.FileKey{FS: r.fsid, H: r.node(id).Handle()}
+	k := r.node(id).Identity()
 	if flock {
 		k.FS[0] ^= 0xff
 	}

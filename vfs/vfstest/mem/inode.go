@@ -71,6 +71,9 @@ func (in *inode) unref() {
 // Handle implements [vfs.Node].
 func (in *inode) Handle() vfs.Handle { return in.handle }
 
+// Identity implements [vfs.Node].
+func (in *inode) Identity() vfs.Identity { return vfs.Identity{FS: in.fs.fsid, Object: in.attr.FileID} }
+
 // Kind implements [vfs.Node].
 func (in *inode) Kind() vfs.Kind { return in.kind }
 
