@@ -59,24 +59,23 @@ func (r *request) copychunkLimits() ([]byte, wire.Status) {
 	return (&wire.CopychunkResponse{Chunks: maxChunks, ChunkBytes: maxChunk, TotalBytes: maxChunkTotal}).Append(nil), wire.StatusInvalidParameter
 }
 
-func copychunks(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
+func copychunks(ctx context.Context, r *request, q *wire.IoctlRequest) (out []byte, changed bool, st wire.Status) {
 	c, err := wire.ParseCopychunks(q.Input)
 	if err != nil {
-		return nil, wire.StatusInvalidParameter
+		return nil, false, wire.StatusInvalidParameter
 	}
 	src := r.session.open(wire.FileID{Persistent: le.Uint64(c.Source[:]), Volatile: le.Uint64(c.Source[8:])})
 	if src == nil {
-		return nil, wire.StatusObjectNameNotFound
+		return nil, false, wire.StatusObjectNameNotFound
 	}
 	defer src.release()
 	switch {
 	case src.dir:
-		return nil, wire.StatusInvalidDeviceRequest
+		return nil, false, wire.StatusInvalidDeviceRequest
 	case src.granted&(wire.FileReadData|wire.FileExecute) == 0 || src.file == nil:
-		return nil, wire.StatusAccessDenied
+		return nil, false, wire.StatusAccessDenied
 	}
 	var done wire.CopychunkResponse
-	st := wire.StatusSuccess
 	for i := range c.Len() {
 		var n uint32
 		if n, st = r.copychunk(ctx, src, c.At(i)); st != wire.StatusSuccess {
@@ -88,7 +87,7 @@ func copychunks(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, 
 		done.TotalBytes += n
 	}
 	r.keepBody = true
-	return done.Append(nil), st
+	return done.Append(nil), done.TotalBytes > 0, st
 }
 
 // copychunk copies one range, whole or with an error.
@@ -170,28 +169,29 @@ func duplicateOf(q *wire.IoctlRequest) (wire.DuplicateExtents, error) {
 	return wire.ParseDuplicateExtents(q.Input)
 }
 
-func duplicate(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
+func duplicate(ctx context.Context, r *request, q *wire.IoctlRequest) (out []byte, changed bool, st wire.Status) {
 	d, err := duplicateOf(q)
 	if err != nil {
-		return nil, wire.StatusInvalidParameter
+		return nil, false, wire.StatusInvalidParameter
 	}
 	src, o := r.session.open(d.Source), r.open
 	if src == nil {
-		return nil, wire.StatusInvalidHandle
+		return nil, false, wire.StatusInvalidHandle
 	}
 	defer src.release()
 	cl, ok := o.file.(vfs.Cloner)
 	switch {
 	case src.dir || src.tree.share.FS != o.tree.share.FS:
-		return nil, wire.StatusInvalidParameter
+		return nil, false, wire.StatusInvalidParameter
 	case src.granted&wire.FileReadData == 0 || src.file == nil:
-		return nil, wire.StatusAccessDenied
+		return nil, false, wire.StatusAccessDenied
 	case !ok || src.stream != nil || src.sparse(ctx) && !o.sparse(ctx):
-		return nil, wire.StatusNotSupported
+		return nil, false, wire.StatusNotSupported
 	case src.lockedByOthers(d.SourceOffset, d.Count, false), o.lockedByOthers(d.TargetOffset, d.Count, true):
-		return nil, wire.StatusFileLockConflict
+		return nil, false, wire.StatusFileLockConflict
 	case d.Count == 0:
-		return nil, wire.StatusSuccess
+		return nil, false, wire.StatusSuccess
 	}
-	return nil, statusOf(cl.CloneFrom(ctx, src.file, int64(d.SourceOffset), int64(d.TargetOffset), int64(d.Count)))
+	st = statusOf(cl.CloneFrom(ctx, src.file, int64(d.SourceOffset), int64(d.TargetOffset), int64(d.Count)))
+	return nil, !st.Failed(), st
 }

@@ -9,13 +9,24 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// recalledFsctl runs the rest of an FSCTL when others do not cache the file's data any more.
-func (r *request) recalledFsctl(ctx context.Context, q *wire.IoctlRequest, run func(context.Context, *request, *wire.IoctlRequest) ([]byte, wire.Status)) ([]byte, wire.Status) {
+// changeData is the part of an FSCTL that changes the file's data. changed reports whether it has changed any, which it may
+// have done also if it failed.
+type changeData func(context.Context, *request, *wire.IoctlRequest) (out []byte, changed bool, st wire.Status)
+
+// recalledFsctl runs the rest of an FSCTL when others do not cache the file's data any more. What has changed is stable
+// afterwards if the open writes through.
+func (r *request) recalledFsctl(ctx context.Context, q *wire.IoctlRequest, run changeData) ([]byte, wire.Status) {
 	change := func(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
-		out, st := run(ctx, r, q)
-		if st == wire.StatusSuccess {
-			r.open.wrote(ctx)
-			r.open.changed(ctx, notify.Size|notify.LastWrite)
+		out, changed, st := run(ctx, r, q)
+		if !changed {
+			return out, st
+		}
+		r.open.wrote(ctx)
+		r.open.changed(ctx, notify.Size|notify.LastWrite)
+		if r.open.writesThrough() {
+			if err := r.open.file.Commit(ctx, 0, 0); err != nil && !st.Failed() {
+				st = statusOf(err)
+			}
 		}
 		return out, st
 	}

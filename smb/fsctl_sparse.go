@@ -65,29 +65,31 @@ func fsctlSetZeroData(ctx context.Context, r *request, q *wire.IoctlRequest) ([]
 	case o.lockedByOthers(z.Offset, z.Beyond-z.Offset, true):
 		return nil, wire.StatusFileLockConflict
 	}
-	return r.recalledFsctl(ctx, q, func(_ context.Context, r *request, _ *wire.IoctlRequest) ([]byte, wire.Status) {
-		return nil, r.open.zero(r.conn.ctx, int64(z.Offset), int64(z.Beyond)) // where there are no holes that may take long
+	return r.recalledFsctl(ctx, q, func(_ context.Context, r *request, _ *wire.IoctlRequest) ([]byte, bool, wire.Status) {
+		changed, st := r.open.zero(r.conn.ctx, int64(z.Offset), int64(z.Beyond)) // where there are no holes that may take long
+		return nil, changed, st
 	})
 }
 
-// zero makes [off, end) zeros. In a file that is not sparse the storage stays reserved.
-func (o *Open) zero(ctx context.Context, off, end int64) wire.Status {
+// zero makes [off, end) zeros, as far as the file goes, and reports whether there was anything to change. In a file that is
+// not sparse the storage stays reserved.
+func (o *Open) zero(ctx context.Context, off, end int64) (changed bool, st wire.Status) {
 	a, err := o.file.GetAttr(ctx, vfs.AttrSize)
 	if err != nil {
-		return statusOf(err)
+		return false, statusOf(err)
 	}
 	if end = min(end, int64(min(a.Size, math.MaxInt64))); off >= end {
-		return wire.StatusSuccess
+		return false, wire.StatusSuccess
 	}
 	if al, ok := o.file.(vfs.Allocator); ok {
 		if err = al.Deallocate(ctx, off, end-off); err == nil && !o.sparse(ctx) {
 			err = al.Allocate(ctx, off, end-off)
 		}
-		if st := vfs.StatusOf(err); st != vfs.ErrUnsupported {
-			return statusOf(err)
+		if vfs.StatusOf(err) != vfs.ErrUnsupported {
+			return true, statusOf(err)
 		}
 	}
-	return o.writeZeros(ctx, off, end)
+	return true, o.writeZeros(ctx, off, end)
 }
 
 // zeros is what is written where a file system knows no holes.
@@ -174,14 +176,14 @@ func fsctlTrim(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, w
 	return r.recalledFsctl(ctx, q, trim)
 }
 
-func trim(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
+func trim(ctx context.Context, r *request, q *wire.IoctlRequest) (out []byte, changed bool, st wire.Status) {
 	_, ranges, err := wire.ParseTrim(q.Input)
 	if err != nil {
-		return nil, wire.StatusInvalidParameter
+		return nil, false, wire.StatusInvalidParameter
 	}
 	a, err := r.open.file.GetAttr(ctx, vfs.AttrSize)
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, false, statusOf(err)
 	}
 	done := uint32(0)
 	for w := range ranges.All() {
@@ -192,13 +194,14 @@ func trim(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.S
 		end := min(w.Offset+w.Length, a.Size) / trimUnit * trimUnit
 		if off < end {
 			if err := r.open.file.(vfs.Allocator).Deallocate(ctx, int64(off), int64(end-off)); err != nil {
-				return nil, statusOf(err)
+				return nil, changed, statusOf(err)
 			}
+			changed = true
 		}
 		done++
 	}
 	if q.MaxOutputResponse < 4 {
-		return nil, wire.StatusSuccess
+		return nil, changed, wire.StatusSuccess
 	}
-	return wire.AppendTrimmed(nil, done), wire.StatusSuccess
+	return wire.AppendTrimmed(nil, done), changed, wire.StatusSuccess
 }

@@ -120,7 +120,7 @@ func (r *request) write(ctx context.Context, o *Open, q *wire.WriteRequest, data
 		return st
 	}
 	how := vfs.Unstable
-	if q.Flags&wire.WriteFlagWriteThrough != 0 && r.conn.dialect() >= wire.Dialect210 || o.options&wire.FileWriteThrough != 0 || o.writeThrough.Load() {
+	if q.Flags&wire.WriteFlagWriteThrough != 0 && r.conn.dialect() >= wire.Dialect210 || o.writesThrough() {
 		how = vfs.DataSync
 	}
 	n, err := o.file.WriteAt(ctx, data, off, how)

@@ -100,6 +100,11 @@ func setPosition(_ context.Context, _ *request, o *Open, q *wire.SetInfoRequest)
 	return wire.StatusSuccess
 }
 
+// writesThrough reports whether all that is done by the open is to be stable before it is answered.
+func (o *Open) writesThrough() bool {
+	return o.options&wire.FileWriteThrough != 0 || o.writeThrough.Load()
+}
+
 // setMode checks the options of FileModeInformation and, as these cannot be changed over a
 // network but for write-through, takes that (MS-FSA 2.1.5.15.9).
 func setMode(_ context.Context, _ *request, o *Open, q *wire.SetInfoRequest) wire.Status {
