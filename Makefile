@@ -55,8 +55,8 @@ lint: ## check formatting, vet, staticcheck, imports and the house rules
 bench: ## measure beside plain TCP and, as root, Samba; print the ratios
 	$(GO) run ./integration/bench $(BENCHFLAGS)
 
-bench-guest: kernel ## measure beside the kernel's servers, in a Linux guest; as root
-	$(GO) run ./integration/benchguest $(BENCHFLAGS)
+bench-guest: kernel ## measure beside the kernel's servers, in a Linux guest; as root (BENCHFLAGS="-beside FILE": and beside another build)
+	$(GO) run ./integration/bench guest $(BENCHFLAGS)
 
 # Installs what is missing. Other users than root, and other systems than Debian,
 # are told, and the tests that need it fail with a message of their own.

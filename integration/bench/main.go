@@ -1,8 +1,15 @@
-// Command bench measures the server against plain TCP, and beside Samba, and what work
-// requests cost with each RDMA provider, and prints one table of ratios. Both sides of each ratio are measured in the same run, in turn:
-// machines are noisy, so a ratio says something and seconds do not.
+// Command bench measures the server for those who develop it, and prints tables of ratios.
+// Machines are noisy, so both sides of each ratio are measured in one run, in turn.
 //
-//	go run ./integration/bench [-rounds N] [-quick] [-dir DIR] [-only provider|nfs|smb|samba] [-profile FILE]
+//	go run ./integration/bench [-rounds N] [-quick] [-dir DIR] [-only PART] [-profile FILE]
+//	go run ./integration/bench guest [flags]
+//
+// The first form measures on this machine, with our own client: the server over RDMA
+// beside TCP, beside Samba, and the RDMA providers by themselves.
+//
+// The second form measures beside the kernel's servers, knfsd and ksmbd, in a Linux guest:
+// package guests says how, "guest -h" lists its flags. With -beside FILE it measures
+// another build of our server in the same turns: before and after a change.
 package main
 
 import (
@@ -12,23 +19,47 @@ import (
 	"os"
 	"os/signal"
 
+	"fileserver/integration/bench/guests"
+	"fileserver/integration/bench/provider"
 	"fileserver/rdma/iwarp"
-	"fileserver/rdma/iwarp/iwarpbench"
 )
 
 func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := dispatch(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// dispatch runs the part that the first argument names.
+func dispatch(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		switch args[0] {
+		case "guest":
+			return guests.Main(ctx, args[1:])
+		case "requests":
+			return requestsMain(ctx, args[1:])
+		}
+	}
+	return hereMain(ctx, args)
+}
+
+// hereMain measures on this machine.
+func hereMain(ctx context.Context, args []string) error {
+	flag := flag.NewFlagSet("bench", flag.ExitOnError)
 	rounds := flag.Int("rounds", 5, "measurements of each kind; the medians are printed")
 	quick := flag.Bool("quick", false, "measure a tenth, to see that it works")
 	dir := flag.String("dir", "/dev/shm", "where the share lies: memory, so that no disk is measured")
 	only := flag.String("only", "", "measure just a part: provider (with what a work request costs, as root also on rxe and siw in guests), nfs, smb (our client, on SMB Direct and TCP), or samba (beside Samba, with smbtorture)")
 	profile := flag.String("profile", "", "write a CPU profile of the server during its first measurements")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *rounds, *quick, *dir, *only, *profile); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+	_ = flag.Parse(args) // exits on an error
+	if flag.NArg() > 0 {
+		return fmt.Errorf("%s is neither a flag nor guest", flag.Arg(0))
 	}
+	return run(ctx, *rounds, *quick, *dir, *only, *profile)
 }
 
 func run(ctx context.Context, rounds int, quick bool, dir, only, profile string) error {
@@ -124,14 +155,14 @@ func providerRows(ctx context.Context, rounds, scale int) ([]row, error) {
 		if crc {
 			cfg.CRC, name = iwarp.CRCAlways, ", CRC"
 		}
-		ratios, err := iwarpbench.Run(ctx, iwarpbench.Options{Rounds: rounds, Blocks: 51 * scale, Pings: 1000 * scale, Config: cfg})
+		figures, err := provider.IWARP(ctx, provider.Options{Rounds: rounds, Blocks: 51 * scale, Pings: 1000 * scale, Config: cfg})
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range ratios {
-			line := row{what: "iWARP " + r.Name + name, unit: r.Unit, ours: r.IWARP, theirs: r.TCP, ratio: r.Ratio}
+		for _, r := range figures {
+			line := compare("iWARP "+r.Name+name, r.Unit, r.IWARP, r.TCP)
 			if a, ok := aims[r.Name]; ok && !crc {
-				line.aim, line.met = a.text, a.met(r.Ratio)
+				line.aim, line.met = a.text, a.met(line.ratio)
 			}
 			rows = append(rows, line)
 		}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	"fileserver/integration/bench/stats"
 	"fileserver/internal/app/bench"
 	"fileserver/nfsrdma"
 )
@@ -36,7 +37,7 @@ func (r *rig) nfsRows(ctx context.Context, rounds, scale int) ([]row, error) {
 		}
 		rows = append(rows, compareCost(l.what, l.size, f[0].series, f[1].series))
 		// What the runtime does beside the READs (timers, the collector) shows as hundredths.
-		mallocs := median(f[0].mallocs)
+		mallocs := stats.Median(f[0].mallocs)
 		rows = append(rows, row{what: l.what + ", server's allocations", unit: "/op", ours: mallocs, aim: "0", met: mallocs < 0.5})
 	}
 	return rows, nil

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"net/netip"
 	"os"
@@ -14,19 +15,21 @@ import (
 	"strconv"
 	"time"
 
+	"fileserver/integration/bench/provider"
+	"fileserver/integration/bench/stats"
 	"fileserver/integration/guest"
 	"fileserver/rdma/iwarp"
 	"fileserver/rdma/rdmatest/mem"
-	"fileserver/rdma/wrcost"
+	"fileserver/rdma/verbs"
 )
 
-//go:embed wrcost.sh
-var wrcostScript string
+//go:embed requests.sh
+var requestsScript string
 
 // requestRows measures what a work request costs with each provider: here, and in guests, with the devices that the
 // kernel has in software. What is compared is measured in the same place: a system call costs many times as much in a guest.
 func requestRows(ctx context.Context, rounds, scale int) ([]row, error) {
-	here, err := costsHere(ctx, rounds, 4000*scale)
+	here, err := requestCosts(ctx, netip.Addr{}, rounds, 4000*scale)
 	if err != nil {
 		return nil, err
 	}
@@ -56,17 +59,45 @@ func requestRows(ctx context.Context, rounds, scale int) ([]row, error) {
 	return t.rows(), nil
 }
 
-func costsHere(ctx context.Context, rounds, messages int) (costs []wrcost.Cost, err error) {
+// requestCosts measures the providers of this process, and libibverbs on the device with
+// that address, if there is one.
+func requestCosts(ctx context.Context, device netip.Addr, rounds, messages int) (costs []provider.Cost, err error) {
 	m := mem.New(mem.Config{})
 	w, err := iwarp.New(iwarp.Config{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	return wrcost.Run(ctx, []wrcost.Subject{
+	subjects := []provider.Subject{
 		{Provider: m, Addr: netip.AddrPortFrom(m.Device(0).Addr(), 0)},
 		{Provider: w, Addr: netip.MustParseAddrPort("127.0.0.1:0")},
-	}, rounds, messages)
+	}
+	if device.IsValid() {
+		v, err := verbs.New(verbs.Config{})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, v.Close()) }()
+		subjects = append(subjects, provider.Subject{Provider: v, Addr: netip.AddrPortFrom(device, 0)})
+	}
+	return provider.Requests(ctx, subjects, rounds, messages)
+}
+
+// requestsMain is "bench requests ADDR", which runs in the guests and writes the costs as JSON.
+func requestsMain(ctx context.Context, args []string) error {
+	f := flag.NewFlagSet("bench requests", flag.ExitOnError)
+	rounds := f.Int("rounds", 5, "measurements of each kind")
+	messages := f.Int("messages", 2000, "messages in each")
+	_ = f.Parse(args) // exits on an error
+	device, err := netip.ParseAddr(f.Arg(0))
+	if err != nil {
+		return fmt.Errorf("the argument is the address of an RDMA device: %w", err)
+	}
+	costs, err := requestCosts(ctx, device, *rounds, *messages)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(costs)
 }
 
 // buildCost builds what measures in the guest, in a directory of its own, or says what it takes.
@@ -86,12 +117,12 @@ func buildCost(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("%w: %s", err, install)
 		}
 	}
-	dir, err := os.MkdirTemp("", "bench-wrcost-")
+	dir, err := os.MkdirTemp("", "bench-requests-")
 	if err != nil {
 		return "", err
 	}
-	bin := filepath.Join(dir, "wrcost")
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "rdmacore", "-o", bin, "./integration/bench/wrcost")
+	bin := filepath.Join(dir, "bench")
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "rdmacore", "-o", bin, "./integration/bench")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", errors.Join(fmt.Errorf("go build: %w: %s\n%s", err, install, out), os.RemoveAll(dir))
@@ -100,7 +131,7 @@ func buildCost(ctx context.Context) (string, error) {
 }
 
 // costsInGuest measures in a guest with a device of a kind.
-func costsInGuest(ctx context.Context, kind, bin string, rounds, messages int) (costs []wrcost.Cost, err error) {
+func costsInGuest(ctx context.Context, kind, bin string, rounds, messages int) (costs []provider.Cost, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	host, err := guest.NewHost(guest.UML)
@@ -109,7 +140,7 @@ func costsInGuest(ctx context.Context, kind, bin string, rounds, messages int) (
 	}
 	defer host.Close()
 	g, err := host.Boot(guest.Config{
-		Script: wrcostScript, Args: []string{kind, bin, strconv.Itoa(rounds), strconv.Itoa(messages)}, Out: filepath.Dir(bin),
+		Script: requestsScript, Args: []string{kind, bin, strconv.Itoa(rounds), strconv.Itoa(messages)}, Out: filepath.Dir(bin),
 	})
 	if err != nil {
 		return nil, err
@@ -128,14 +159,18 @@ func costsInGuest(ctx context.Context, kind, bin string, rounds, messages int) (
 	return costs, json.Unmarshal(text, &costs)
 }
 
-// requestTable has the rows of work requests, by what is compared.
+// requestTable has the rows of work requests, by what is compared. A row needs both of
+// its sides: it is left out where a provider was not measured.
 type requestTable struct{ beside, chains, mallocs []row }
 
 // add enters what was measured in one place: in a guest with a device of a kind, or, where kind is empty, here.
-func (t *requestTable) add(kind string, costs []wrcost.Cost) {
-	find := func(provider string, chain int) wrcost.Cost {
-		i := slices.IndexFunc(costs, func(c wrcost.Cost) bool { return c.Provider == provider && c.Chain == chain })
-		return costs[i]
+func (t *requestTable) add(kind string, costs []provider.Cost) {
+	find := func(name string, chain int) *provider.Cost {
+		i := slices.IndexFunc(costs, func(c provider.Cost) bool { return c.Provider == name && c.Chain == chain })
+		if i < 0 {
+			return nil
+		}
+		return &costs[i]
 	}
 	for _, c := range costs {
 		name := c.Provider
@@ -149,12 +184,12 @@ func (t *requestTable) add(kind string, costs []wrcost.Cost) {
 			name += ", in the guest with " + kind
 		}
 		one := find(c.Provider, 1)
-		if base := find("mem", c.Chain); c.Provider != "mem" {
+		if base := find("mem", c.Chain); c.Provider != "mem" && base != nil {
 			t.beside = append(t.beside,
 				compare(fmt.Sprintf("%s, chain of %d: post and poll", name, c.Chain), "ns", c.Whole, base.Whole),
 				compare(fmt.Sprintf("%s, chain of %d: post of the SEND", name, c.Chain), "ns", c.Post, base.Post))
 		}
-		if c.Chain == 1 {
+		if c.Chain == 1 || one == nil {
 			continue
 		}
 		t.chains = append(t.chains, compare(fmt.Sprintf("%s, chain of %d", name, c.Chain), "ns", c.Whole, one.Whole))
@@ -162,7 +197,7 @@ func (t *requestTable) add(kind string, costs []wrcost.Cost) {
 			continue // as here
 		}
 		// What the runtime does beside them shows as thousandths.
-		mallocs := max(median(c.Mallocs), median(one.Mallocs))
+		mallocs := max(stats.Median(c.Mallocs), stats.Median(one.Mallocs))
 		t.mallocs = append(t.mallocs, row{what: name + ", allocations", unit: "/op", ours: mallocs, aim: "0", met: mallocs < 0.05})
 	}
 }

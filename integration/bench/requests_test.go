@@ -3,17 +3,17 @@ package main
 import (
 	"testing"
 
-	"fileserver/rdma/wrcost"
+	"fileserver/integration/bench/provider"
 )
 
 // TestRequestRows compares providers with mem and chains with single requests, of one place.
 func TestRequestRows(t *testing.T) {
-	cost := func(provider string, chain int, ns float64) wrcost.Cost {
-		return wrcost.Cost{Provider: provider, Chain: chain, Whole: []float64{ns}, Post: []float64{ns / 2}, Mallocs: []float64{ns / 1000}}
+	cost := func(name string, chain int, ns float64) provider.Cost {
+		return provider.Cost{Provider: name, Chain: chain, Whole: []float64{ns}, Post: []float64{ns / 2}, Mallocs: []float64{ns / 1000}}
 	}
 	var table requestTable
-	table.add("", []wrcost.Cost{cost("mem", 1, 10), cost("mem", 16, 5)})
-	table.add("rxe", []wrcost.Cost{cost("mem", 1, 100), cost("mem", 16, 50), cost("iwarp", 1, 300), cost("iwarp", 16, 300), cost("verbs", 1, 500), cost("verbs", 16, 400)})
+	table.add("", []provider.Cost{cost("mem", 1, 10), cost("mem", 16, 5)})
+	table.add("rxe", []provider.Cost{cost("mem", 1, 100), cost("mem", 16, 50), cost("iwarp", 1, 300), cost("iwarp", 16, 300), cost("verbs", 1, 500), cost("verbs", 16, 400)})
 	got := map[string]float64{}
 	met := map[string]bool{}
 	for _, r := range table.rows() {
@@ -40,5 +40,17 @@ func TestRequestRows(t *testing.T) {
 	}
 	if len(met) != 2 || !met["mem, allocations"] || met["verbs on rxe, allocations"] {
 		t.Errorf("allocations: %v", met)
+	}
+}
+
+// TestRequestRowsWithoutBase leaves out rows whose other side was not measured.
+func TestRequestRowsWithoutBase(t *testing.T) {
+	one := []float64{1}
+	var table requestTable
+	table.add("rxe", []provider.Cost{{Provider: "verbs", Chain: 16, Whole: one, Post: one, Mallocs: one}})
+	for _, r := range table.rows() {
+		if r.unit != "" {
+			t.Errorf("a row %q", r.what)
+		}
 	}
 }

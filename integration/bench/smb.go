@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/netip"
+	"slices"
 
 	"fileserver/internal/app/bench"
 	"fileserver/smb/client"
@@ -16,57 +17,78 @@ var smbLoads = []load{
 	{"SMB random READ 4 KiB, depth 16", false, 4 << 10, 16, 4000},
 }
 
+// smbSides are the sessions that are compared, by what they are.
+type smbSides struct {
+	direct, tcp, signed, encrypted        *side // with our server
+	sambaTCP, sambaSigned, sambaEncrypted *side // with Samba's; nil without it
+}
+
+// list returns those that there are, in the order in which they are measured.
+func (s *smbSides) list() []*side {
+	all := []*side{s.direct, s.tcp, s.signed, s.encrypted, s.sambaTCP, s.sambaSigned, s.sambaEncrypted}
+	return slices.DeleteFunc(all, func(s *side) bool { return s == nil })
+}
+
+// dialSMB makes the sessions.
+func (r *rig) dialSMB(ctx context.Context) (s smbSides, err error) {
+	dial := func(name, transport string, addr netip.AddrPort, sign, encrypt bool) *side {
+		if err != nil {
+			return nil
+		}
+		opt := bench.SMBOptions{Identity: client.Identity{User: smbUser, Password: smbPassword}, Sign: sign, Encrypt: encrypt}
+		if err = opt.Choose("3.1.1", "", ""); err != nil {
+			return nil
+		}
+		var made *side
+		made, err = r.dial(ctx, name, "smb", transport, addr, opt)
+		return made
+	}
+	s.direct = dial("SMB Direct", "iwarp", r.smbd, false, false)
+	s.tcp = dial("TCP", "tcp", r.smb, false, false)
+	s.signed = dial("TCP, signed", "tcp", r.smb, true, false)
+	s.encrypted = dial("TCP, encrypted", "tcp", r.smb, false, true)
+	if r.samba != nil {
+		s.sambaTCP = dial("smbd", "tcp", r.samba.addr, false, false)
+		s.sambaSigned = dial("smbd, signed", "tcp", r.samba.addr, true, false)
+		s.sambaEncrypted = dial("smbd, encrypted", "tcp", r.samba.addr, false, true)
+		for _, side := range []*side{s.sambaTCP, s.sambaSigned, s.sambaEncrypted} {
+			if side != nil {
+				side.cpu = r.samba.cpu
+			}
+		}
+	}
+	return s, err
+}
+
 // smbRows measures SMB over SMB Direct beside TCP, and TCP signed and encrypted beside plain.
-func (r *rig) smbRows(ctx context.Context, rounds, scale int) (rows []row, err error) {
-	var sides []*side
+func (r *rig) smbRows(ctx context.Context, rounds, scale int) ([]row, error) {
+	s, err := r.dialSMB(ctx)
+	sides := s.list()
 	defer func() {
 		for _, s := range sides {
 			s.close()
 		}
 	}()
-	add := func(name, transport string, addr netip.AddrPort, sign, encrypt bool) {
-		if err != nil {
-			return
-		}
-		opt := bench.SMBOptions{Identity: client.Identity{User: smbUser, Password: smbPassword}, Sign: sign, Encrypt: encrypt}
-		if err = opt.Choose("3.1.1", "", ""); err != nil {
-			return
-		}
-		var s *side
-		if s, err = r.dial(ctx, name, "smb", transport, addr, opt); err == nil {
-			sides = append(sides, s)
-		}
-	}
-	add("SMB Direct", "iwarp", r.smbd, false, false)
-	add("TCP", "tcp", r.smb, false, false)
-	add("TCP, signed", "tcp", r.smb, true, false)
-	add("TCP, encrypted", "tcp", r.smb, false, true)
-	if r.samba != nil {
-		add("smbd", "tcp", r.samba.addr, false, false)
-		add("smbd, signed", "tcp", r.samba.addr, true, false)
-		add("smbd, encrypted", "tcp", r.samba.addr, false, true)
-	}
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range sides[4:] {
-		s.cpu = r.samba.cpu
-	}
-	rows = append(rows, row{what: "SMB, with our client"})
+	rows := []row{{what: "SMB, with our client"}}
 	for _, l := range smbLoads {
-		f, err := r.inTurn(ctx, sides, l, rounds, scale)
+		all, err := r.inTurn(ctx, sides, l, rounds, scale)
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows,
-			compareCost(l.what+", SMB Direct beside TCP", l.size, f[0].series, f[1].series),
-			compareCost(l.what+", signed beside plain on TCP", l.size, f[2].series, f[1].series),
-			compareCost(l.what+", encrypted beside plain on TCP", l.size, f[3].series, f[1].series))
+		add := func(what string, ours, theirs *side) {
+			a, b := slices.Index(sides, ours), slices.Index(sides, theirs)
+			rows = append(rows, compareCost(l.what+what, l.size, all[a].series, all[b].series))
+		}
+		add(", SMB Direct beside TCP", s.direct, s.tcp)
+		add(", signed beside plain on TCP", s.signed, s.tcp)
+		add(", encrypted beside plain on TCP", s.encrypted, s.tcp)
 		if r.samba != nil {
-			rows = append(rows,
-				compareCost(l.what+", TCP, beside Samba", l.size, f[1].series, f[4].series),
-				compareCost(l.what+", TCP signed, beside Samba", l.size, f[2].series, f[5].series),
-				compareCost(l.what+", TCP encrypted, beside Samba", l.size, f[3].series, f[6].series))
+			add(", TCP, beside Samba", s.tcp, s.sambaTCP)
+			add(", TCP signed, beside Samba", s.signed, s.sambaSigned)
+			add(", TCP encrypted, beside Samba", s.encrypted, s.sambaEncrypted)
 		}
 	}
 	return rows, nil

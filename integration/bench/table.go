@@ -3,10 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"fileserver/integration/bench/stats"
 )
 
 // row is a line of the table: ours against theirs. One without a unit is a heading.
@@ -78,26 +79,13 @@ func number(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-func median(v []float64) float64 {
-	v = slices.Clone(v)
-	slices.Sort(v)
-	return v[len(v)/2]
-}
-
-// medians are the medians of two series, and of the ratios of what was measured in one round, and the range of these.
-func medians(ours, theirs []float64) (a, b, ratio float64, span string) {
-	ratios := make([]float64, len(ours))
-	for i := range ours {
-		ratios[i] = ours[i] / theirs[i]
-	}
-	return median(ours), median(theirs), median(ratios), fmt.Sprintf("%.2f…%.2f", slices.Min(ratios), slices.Max(ratios))
-}
+// span is the range of the ratios.
+func span(c stats.Comparison) string { return fmt.Sprintf("%.2f…%.2f", c.Least, c.Most) }
 
 // compare makes a row of figures measured in turn.
 func compare(what, unit string, ours, theirs []float64) row {
-	r := row{what: what, unit: unit}
-	r.ours, r.theirs, r.ratio, r.span = medians(ours, theirs)
-	return r
+	c := stats.Compare(ours, theirs)
+	return row{what: what, unit: unit, ours: c.Ours, theirs: c.Theirs, ratio: c.Ratio, span: span(c)}
 }
 
 // series are measurements of one kind, in turn with others.
@@ -118,7 +106,7 @@ func compareCost(what string, size int, ours, theirs series) row {
 	if size >= 64<<10 {
 		unit, per = "s/GB", 1e3/float64(size)
 	}
-	a, b, ratio, span := medians(ours.cpu, theirs.cpu)
-	r.cpu = cost{unit, a * per, b * per, ratio, span}
+	c := stats.Compare(ours.cpu, theirs.cpu)
+	r.cpu = cost{unit, c.Ours * per, c.Theirs * per, c.Ratio, span(c)}
 	return r
 }

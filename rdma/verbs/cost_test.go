@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"testing"
 
-	"fileserver/rdma/wrcost"
+	"fileserver/integration/bench/provider"
 )
 
-func costLink(t testing.TB, chain int) *wrcost.Link {
-	l, err := wrcost.Connect(t.Context(), testProvider(t, Config{}), listenAddr(t), chain)
+func costLink(t testing.TB, chain int) *provider.Link {
+	l, err := provider.Connect(t.Context(), testProvider(t, Config{}), listenAddr(t), chain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func costLink(t testing.TB, chain int) *wrcost.Link {
 	return l
 }
 
-func round(t testing.TB, l *wrcost.Link) {
+func round(t testing.TB, l *provider.Link) {
 	if err := l.Round(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -30,19 +30,19 @@ func round(t testing.TB, l *wrcost.Link) {
 
 // TestAllocations: neither posting, nor polling, nor waiting allocates.
 func TestAllocations(t *testing.T) {
-	for _, n := range wrcost.Chains {
+	for _, n := range provider.Chains {
 		l := costLink(t, n)
 		round(t, l)
 		if a := testing.AllocsPerRun(200, func() { round(t, l) }); a > 0 {
-			t.Errorf("%v allocations for %d messages in chains of %d", a, wrcost.Depth, n)
+			t.Errorf("%v allocations for %d messages in chains of %d", a, provider.Depth, n)
 		}
 	}
 }
 
-// BenchmarkPost tells the cost of messages, and of posting them: with the kernel's
+// BenchmarkPost measures the cost of messages, and of posting them: with the kernel's
 // software devices most of it is theirs.
 func BenchmarkPost(b *testing.B) {
-	for _, n := range wrcost.Chains {
+	for _, n := range provider.Chains {
 		b.Run(fmt.Sprintf("chain-%d", n), func(b *testing.B) {
 			l := costLink(b, n)
 			round(b, l)
@@ -53,13 +53,13 @@ func BenchmarkPost(b *testing.B) {
 				round(b, l)
 			}
 			b.StopTimer()
-			b.ReportMetric(float64(l.Posting.Nanoseconds())/float64(b.N*wrcost.Depth), "ns/post")
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*wrcost.Depth), "ns/wr")
+			b.ReportMetric(float64(l.Posting.Nanoseconds())/float64(b.N*provider.Depth), "ns/post")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*provider.Depth), "ns/wr")
 		})
 	}
 }
 
-// BenchmarkEmptyPoll tells the cost of a poll that finds nothing: the way into C and back.
+// BenchmarkEmptyPoll measures the cost of a poll that finds nothing: the way into C and back.
 func BenchmarkEmptyPoll(b *testing.B) {
 	l := costLink(b, 1)
 	b.ReportAllocs()

@@ -1,10 +1,10 @@
-// Command benchguest measures the server beside the kernel's own servers, knfsd and ksmbd, in one Linux guest with one processor: the same
-// kernel client, the same fio, the same tmpfs. It prints a table of ratios.
+// Package guests measures the server beside the kernel's own servers, knfsd and ksmbd, in
+// one Linux guest with one processor: the same kernel client, the same fio, the same tmpfs.
+// It prints a table of ratios.
 //
-//	go run ./integration/benchguest [-proto nfs,smb] [-fabric tcp,siw,rxe] [-rounds N] [-time D] [-server FILE] [-beside FILE] [-profile DIR] [-syscalls] [-cells REGEXP] [-nice N] [-quick] [-v]
-//
-// It needs root (User Mode Linux), the programs in integration/guest/packages.txt, nfs-kernel-server, and for ksmbd debootstrap.
-package main
+// It needs root (User Mode Linux), the programs in integration/guest/packages.txt,
+// nfs-kernel-server, and for ksmbd debootstrap.
+package guests
 
 import (
 	"cmp"
@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -41,7 +40,9 @@ type options struct {
 	beside          string // another
 }
 
-func main() {
+// Main measures as the arguments say: those of the command line after "guest".
+func Main(ctx context.Context, args []string) error {
+	flag := flag.NewFlagSet("bench guest", flag.ExitOnError)
 	proto := flag.String("proto", "nfs,smb", "protocols to measure")
 	fabric := flag.String("fabric", "tcp,siw,rxe", "networks to measure: TCP, soft iWARP, soft RoCE")
 	rounds := flag.Int("rounds", 3, "visits to each server, in turn; the medians are printed")
@@ -51,29 +52,26 @@ func main() {
 	only := flag.String("cells", "", "measure just those whose names match this regular expression: write1, read16, randread1, …")
 	nice := flag.Int("nice", -10, "priority of the guest, so that a busy machine disturbs it less")
 	server := flag.String("server", "", "our program, built already")
-	beside := flag.String("beside", "", "another build of our program, measured too, in the same turns")
+	beside := flag.String("beside", "", "another build of our program, measured in the same turns: the state before a change, say")
 	quick := flag.Bool("quick", false, "one round of one second, to see that it works")
 	verbose := flag.Bool("v", false, "tell what the guests do, and how they mount")
-	flag.Parse()
+	_ = flag.Parse(args) // exits on an error
+	if flag.NArg() > 0 {
+		return fmt.Errorf("guest: %s is not a flag", flag.Arg(0))
+	}
 	o := options{
 		protos: strings.Split(*proto, ","), fabrics: strings.Split(*fabric, ","),
 		rounds: *rounds, seconds: max(1, int(took.Seconds())), server: *server, beside: *beside, profile: *profile, syscalls: *syscalls, nice: *nice, verbose: *verbose,
 	}
 	match, err := regexp.Compile("^(" + cmp.Or(*only, ".*") + ")$")
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "benchguest: -cells:", err)
-		os.Exit(2)
+		return fmt.Errorf("-cells: %w", err)
 	}
 	cells = slices.DeleteFunc(cells, func(c cell) bool { return !match.MatchString(c.name) })
 	if *quick {
 		o.rounds, o.seconds = 1, 1
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "benchguest:", err)
-		os.Exit(1)
-	}
+	return run(ctx, o)
 }
 
 // needs are programs besides those that package guest asks for.
@@ -95,7 +93,7 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	if b.work, err = os.MkdirTemp("", "benchguest-"); err != nil {
+	if b.work, err = os.MkdirTemp("", "bench-guest-"); err != nil {
 		return err
 	}
 	defer os.RemoveAll(b.work)

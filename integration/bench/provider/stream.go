@@ -1,4 +1,4 @@
-package iwarpbench
+package provider
 
 import (
 	"context"
@@ -13,16 +13,17 @@ import (
 
 const (
 	block   = 1 << 20
+	memory  = 16 << 20 // registered on each side, bytes
 	blocks  = memory / block
 	inTurn  = 4 // requests posted before completions are taken
 	pingLen = 4096
 )
 
-// Sample is what one run of a transfer took.
-type Sample struct {
-	Bytes int64
-	Time  time.Duration
-	CPU   time.Duration // of the process: both ends, user and system
+// sample is what one run of a transfer took.
+type sample struct {
+	bytes int64
+	time  time.Duration
+	cpu   time.Duration // of the process: both ends, user and system
 }
 
 func cpu() time.Duration {
@@ -31,10 +32,10 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func sample(bytes int64, f func() error) (Sample, error) {
+func take(bytes int64, f func() error) (sample, error) {
 	c, t := cpu(), time.Now()
 	err := f()
-	return Sample{Bytes: bytes, Time: time.Since(t), CPU: cpu() - c}, err
+	return sample{bytes: bytes, time: time.Since(t), cpu: cpu() - c}, err
 }
 
 // tcpPair is a plain connection with both its ends.
@@ -117,16 +118,16 @@ func (p *tcpPair) ping(n int, a, b []byte) error {
 
 // write WRITEs n blocks, then SENDs, and waits until the SEND is in.
 func (k *pair) write(ctx context.Context, n int) error {
-	if err := k.s.recv(0, 0); err != nil {
+	if err := k.server.recv(0, 0); err != nil {
 		return err
 	}
 	if err := k.flow(ctx, rdma.OpWrite, n); err != nil {
 		return err
 	}
-	if err := k.c.post(rdma.OpSend, 0, 0, 0, k.s); err != nil {
+	if err := k.client.post(rdma.OpSend, 0, 0, 0, k.server); err != nil {
 		return err
 	}
-	_, err := k.s.wait(ctx, rdma.OpRecv, 1)
+	_, err := k.server.wait(ctx, rdma.OpRecv, 1)
 	return err
 }
 
@@ -137,12 +138,12 @@ func (k *pair) flow(ctx context.Context, op rdma.Opcode, n int) error {
 	posted, done := 0, 0
 	for done < n {
 		for posted < n && posted-done < inTurn {
-			if err := k.c.post(op, rdma.SendSignaled, posted%blocks*block, block, k.s); err != nil {
+			if err := k.client.post(op, rdma.SendSignaled, posted%blocks*block, block, k.server); err != nil {
 				return err
 			}
 			posted++
 		}
-		got, err := k.c.wait(ctx, op, 1)
+		got, err := k.client.wait(ctx, op, 1)
 		if err != nil {
 			return err
 		}
@@ -153,14 +154,14 @@ func (k *pair) flow(ctx context.Context, op rdma.Opcode, n int) error {
 
 // ping exchanges n SENDs each way.
 func (k *pair) ping(ctx context.Context, n int) error {
-	for _, s := range []*side{k.c, k.s} {
+	for _, s := range []*side{k.client, k.server} {
 		if err := s.recv(0, pingLen); err != nil {
 			return err
 		}
 	}
 	done := make(chan error, 1)
-	go func() { done <- k.s.echo(ctx, n, k.c, false) }()
-	if err := k.c.echo(ctx, n, k.s, true); err != nil {
+	go func() { done <- k.server.echo(ctx, n, k.client, false) }()
+	if err := k.client.echo(ctx, n, k.server, true); err != nil {
 		return err
 	}
 	return <-done
@@ -188,4 +189,40 @@ func (s *side) echo(ctx context.Context, n int, peer *side, first bool) error {
 		}
 	}
 	return nil
+}
+
+func (s *side) recv(off, n int) error {
+	s.sgl[1][0] = s.sge(off, n)
+	s.rr[0] = rdma.RecvWR{SGL: s.sgl[1][:]}
+	return s.qp.PostRecv(s.rr[:])
+}
+
+// post posts one request of n bytes at off, here and there.
+func (s *side) post(op rdma.Opcode, flags rdma.SendFlags, off, n int, peer *side) error {
+	s.sgl[0][0] = s.sge(off, n)
+	s.wr[0] = rdma.SendWR{Opcode: op, Flags: flags, SGL: s.sgl[0][:], RemoteAddr: peer.mr.Addr() + uint64(off), RKey: peer.mr.RKey()}
+	return s.qp.PostSend(s.wr[:])
+}
+
+// wait takes completions until k of the operation have come, one at least, and returns
+// how many came.
+func (s *side) wait(ctx context.Context, op rdma.Opcode, k int) (int, error) {
+	got := 0
+	for got < k {
+		n := s.cq.Poll(s.wc[:])
+		if n == 0 {
+			if err := s.cq.Wait(ctx); err != nil {
+				return got, err
+			}
+		}
+		for _, wc := range s.wc[:n] {
+			if wc.Status != rdma.StatusSuccess {
+				return got, &rdma.CompletionError{Opcode: wc.Opcode, Status: wc.Status}
+			}
+			if wc.Opcode == op {
+				got++
+			}
+		}
+	}
+	return got, nil
 }

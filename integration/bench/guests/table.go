@@ -1,4 +1,4 @@
-package main
+package guests
 
 import (
 	"encoding/json"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"fileserver/integration/bench/stats"
 )
 
 // cell is one measurement.
@@ -107,24 +109,16 @@ func rows(dir, proto, fabric string, rounds int, servers []server, used map[stri
 					cpu[i] = append(cpu[i], float64(used[id].Microseconds())/n)
 				}
 			}
-			var ratios []float64
-			for i := range rounds {
-				ratios = append(ratios, rate[1][i]/rate[0][i])
-			}
+			r := stats.Compare(rate[1], rate[0])
 			rows = append(rows, row{
 				where: strings.ToUpper(proto) + " over " + fabric + ": " + s.what + " beside " + servers[0].what, cell: c,
-				theirs: median(rate[0]), ours: median(rate[1]),
-				least: slices.Min(ratios), ratio: median(ratios), most: slices.Max(ratios),
+				theirs: r.Theirs, ours: r.Ours,
+				least: r.Least, ratio: r.Ratio, most: r.Most,
 				theirCPU: slices.Min(cpu[0]), ourCPU: slices.Min(cpu[1]), // other work on the machine adds to it
 			})
 		}
 	}
 	return rows, nil
-}
-
-func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	return v[len(v)/2]
 }
 
 func print(rows []row) {
