@@ -153,7 +153,7 @@ func (k *call) writeReply(op *rdma.SendOp, hl int) {
 func (k *call) send(op *rdma.SendOp, proc uint32, n int) {
 	c, h := k.c, &k.hdr
 	out := k.out()
-	h.appendReply(out.Bytes()[k.outOff:k.outOff], uint32(c.srv.cfg.Credits), proc)
+	h.appendReply(out.Bytes()[k.outOff:k.outOff], c.credits(), proc)
 	op.SendFrom(out.Retain(), k.outOff, n)
 	if c.inv && h.keys == 1 {
 		op.Invalidate(h.key)
@@ -176,10 +176,10 @@ func (k *call) refuse(err error) {
 	b := out.Bytes()[k.outOff:k.outOff]
 	if err == errVersion {
 		c.count.errVers.Add(1)
-		b = appendErrVers(b, k.hdr.xid, uint32(c.srv.cfg.Credits))
+		b = appendErrVers(b, k.hdr.xid, c.credits())
 	} else {
 		c.count.errChunk.Add(1)
-		b = appendErrChunk(b, k.hdr.xid, uint32(c.srv.cfg.Credits))
+		b = appendErrChunk(b, k.hdr.xid, c.credits())
 	}
 	level := c.srv.cfg.Logger.Debug
 	if c.count.errVers.Load()+c.count.errChunk.Load() == 1 { // the first of a connection tells the story

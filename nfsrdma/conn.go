@@ -27,6 +27,8 @@ type Conn struct {
 	opened time.Time
 	count  counters
 
+	granted atomic.Int32 // credits; the completion goroutine raises it
+
 	mu       sync.Mutex
 	calls    []*call     // not in use
 	replies  []*replyBuf // not in use
@@ -95,9 +97,10 @@ func newConn(s *Server, id rdma.ID) (*Conn, error) {
 		return nil, errors.Join(errors.New("no memory for another connection"), mem.Release())
 	}
 	c.replies = append(c.replies, &replyBuf{first})
+	c.granted.Store(int32(min(firstCredits, s.cfg.Credits)))
 	c.ep, err = rdma.NewEndpoint(id, rdma.EndpointConfig{
 		Memory: mem, SendDepth: 2*s.cfg.Credits + 64, ReadDepth: s.cfg.ReadDepth,
-		RecvDepth: s.cfg.Credits + spareRecvs, RecvSize: s.cfg.Inline, Handler: c,
+		RecvDepth: s.cfg.Credits + spareRecvs, RecvFirst: int(c.granted.Load()) + spareRecvs, RecvSize: s.cfg.Inline, Handler: c,
 	})
 	if err != nil {
 		first.Release()
@@ -152,7 +155,7 @@ func (c *Conn) Stats() Stats {
 
 // Received implements rdma.EndpointHandler. It runs on the completion goroutine.
 func (c *Conn) Received(buf *slab.Buf, _ uint32, _ bool) {
-	k := c.getCall()
+	k, running := c.getCall()
 	if k == nil { // draining: the client will ask again, elsewhere
 		c.count.dropped.Add(1)
 		_ = c.ep.Repost(buf)
@@ -180,6 +183,7 @@ func (c *Conn) Received(buf *slab.Buf, _ uint32, _ bool) {
 		return
 	}
 	k.inline = rest
+	c.growCredits(running)
 	k.begin()
 }
 
@@ -240,22 +244,22 @@ func (c *Conn) drain() {
 	}
 }
 
-// getCall takes a call; nil while draining.
-func (c *Conn) getCall() *call {
+// getCall takes a call, and returns how many there are then; nil while draining.
+func (c *Conn) getCall() (k *call, running int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.draining {
-		return nil
+		return nil, 0
 	}
 	c.running++
 	if n := len(c.calls); n > 0 {
-		k := c.calls[n-1]
+		k = c.calls[n-1]
 		c.calls = c.calls[:n-1]
-		return k
+		return k, c.running
 	}
-	k := &call{c: c}
+	k = &call{c: c}
 	k.rpc.Conn, k.rpc.Buffers = c.info, c.mem.Pool()
-	return k
+	return k, c.running
 }
 
 // admit lets a call begin, or parks it until others are over: what the calls of

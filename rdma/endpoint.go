@@ -26,7 +26,8 @@ type EndpointConfig struct {
 	Memory    *Memory // released at the end ([Memory.Release])
 	SendDepth int     // send-queue slots for SENDs and WRITEs
 	ReadDepth int     // READs outstanding at most; 0: DefaultReadDepth. They have slots of their own
-	RecvDepth int     // receives kept posted
+	RecvDepth int     // receives posted at most
+	RecvFirst int     // receives posted by NewEndpoint; 0: RecvDepth. [Endpoint.PostReceives] posts more
 	RecvSize  int     // bytes of each receive
 	Handler   EndpointHandler
 }
@@ -120,8 +121,13 @@ func NewEndpoint(id ID, cfg EndpointConfig) (*Endpoint, error) {
 	if cfg.ReadDepth == 0 {
 		cfg.ReadDepth = DefaultReadDepth
 	}
+	if cfg.RecvFirst == 0 {
+		cfg.RecvFirst = cfg.RecvDepth
+	}
 	cfg.ReadDepth = max(0, min(cfg.ReadDepth, caps.MaxORD))
 	switch {
+	case cfg.RecvFirst < 0 || cfg.RecvFirst > cfg.RecvDepth:
+		return nil, fmt.Errorf("rdma: endpoint that posts %d of %d receives first", cfg.RecvFirst, cfg.RecvDepth)
 	case cfg.SendDepth < 1 || cfg.RecvDepth < 0 || cfg.RecvSize < 1:
 		return nil, fmt.Errorf("rdma: endpoint with %d send slots, %d receives of %d bytes", cfg.SendDepth, cfg.RecvDepth, cfg.RecvSize)
 	case caps.MaxQPWR > 0 && (cfg.SendDepth+cfg.ReadDepth > caps.MaxQPWR || cfg.RecvDepth > caps.MaxQPWR):
@@ -174,16 +180,16 @@ func NewEndpoint(id ID, cfg EndpointConfig) (*Endpoint, error) {
 	return e, nil
 }
 
-// takeReceives takes all the buffers of a new endpoint, or none.
+// takeReceives takes the buffers of a new endpoint's first receives, or none.
 func takeReceives(cfg EndpointConfig) ([]*slab.Buf, error) {
-	bufs := make([]*slab.Buf, 0, cfg.RecvDepth)
-	for range cfg.RecvDepth {
+	bufs := make([]*slab.Buf, 0, cfg.RecvFirst)
+	for range cfg.RecvFirst {
 		b, ok := cfg.Memory.Pool().TryGet(cfg.RecvSize)
 		if !ok {
 			for _, b := range bufs {
 				b.Release()
 			}
-			return nil, fmt.Errorf("%w: %d receives of %d bytes", ErrNoMemory, cfg.RecvDepth, cfg.RecvSize)
+			return nil, fmt.Errorf("%w: %d receives of %d bytes", ErrNoMemory, cfg.RecvFirst, cfg.RecvSize)
 		}
 		bufs = append(bufs, b)
 	}

@@ -71,6 +71,18 @@ func (e *Endpoint) received(wc *WC, index uint32) {
 	e.cfg.Handler.Received(buf, wc.InvKey, wc.Invalidated)
 }
 
+// PostReceives takes the memory for up to n more receives and posts them, and returns how many it posted: fewer than n
+// when the pool has no more memory, when RecvDepth receives are posted, or when the connection has ended. It does not wait.
+func (e *Endpoint) PostReceives(n int) int {
+	for i := range n {
+		buf, ok := e.mem.Pool().TryGet(e.cfg.RecvSize)
+		if !ok || e.Repost(buf) != nil {
+			return i
+		}
+	}
+	return n
+}
+
 // Repost posts buf as a receive, at its full length of RecvSize. It takes buf
 // over, and releases it when it fails: when the connection has ended, or when
 // RecvDepth receives are posted already ([ErrQueueFull]).
