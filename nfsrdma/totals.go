@@ -34,7 +34,7 @@ func (s *Server) TotalsByTransport() map[string]Totals {
 		t := all[c.info.Transport]
 		st := c.Stats()
 		t.Conns++
-		t.Credits += int64(s.cfg.Credits)
+		t.Credits += int64(c.credits())
 		t.add(&st)
 		t.addNow(&st)
 		all[c.info.Transport] = t

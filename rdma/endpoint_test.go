@@ -47,6 +47,7 @@ func (s *side) Closed(err error) { s.closed <- err }
 type pairConfig struct {
 	provider             mem.Config
 	send, recv, recvSize int
+	recvFirst            int
 	ord                  int
 	limit                int64
 	wrap                 func(rdma.ID) rdma.ID
@@ -128,7 +129,7 @@ func newSide(t testing.TB, c pairConfig, id rdma.ID) *side {
 		t.Fatal(err)
 	}
 	s.ep, err = rdma.NewEndpoint(id, rdma.EndpointConfig{
-		Memory: s.mem, SendDepth: c.send, RecvDepth: c.recv, RecvSize: c.recvSize, Handler: s,
+		Memory: s.mem, SendDepth: c.send, RecvDepth: c.recv, RecvFirst: c.recvFirst, RecvSize: c.recvSize, Handler: s,
 	})
 	if err != nil {
 		t.Fatal(err)

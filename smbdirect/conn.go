@@ -116,13 +116,13 @@ func newConn(id rdma.ID, mem *rdma.Memory, p Params, client bool, connID uint64,
 	}
 	var err error
 	c.ep, err = rdma.NewEndpoint(id, rdma.EndpointConfig{
-		Memory: mem, SendDepth: sendDepth, ReadDepth: reads, RecvDepth: p.Credits, RecvSize: max(p.ReceiveSize, 512), Handler: c,
+		Memory: mem, SendDepth: sendDepth, ReadDepth: reads, RecvDepth: p.Credits, RecvFirst: c.m.receives, RecvSize: max(p.ReceiveSize, 512), Handler: c,
 	})
 	if err != nil {
 		c.headers.Release()
 		return nil, err
 	}
-	for range p.Credits {
+	for range c.m.receives {
 		c.m.posted()
 	}
 	return c, nil

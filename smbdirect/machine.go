@@ -33,7 +33,9 @@ type machine struct {
 	maxTransfer int // bytes of one RDMA transfer
 
 	// Receiving.
-	target      int // credits the peer shall have
+	receives    int // posted, granted, or consumed and about to be posted again
+	wanted      int // credits the peer asks for, as far as it may have them
+	target      int // credits the peer shall have: no more than there are receives
 	available   int
 	peerCredits int
 	left        uint32 // of the message being reassembled, bytes
@@ -60,13 +62,38 @@ var (
 )
 
 func newMachine(p Params, client bool, now time.Time) *machine {
-	m := &machine{p: p, client: client, maxRecv: p.ReceiveSize}
+	m := &machine{p: p, client: client, maxRecv: p.ReceiveSize, receives: p.Credits}
+	if !client {
+		m.receives = min(firstReceives, p.Credits)
+	}
 	m.idleAt = now.Add(p.Negotiate)
 	return m
 }
 
-// posted tells of a receive that was posted.
+// posted tells of a receive that was posted: one of the first, or one that a message had consumed.
 func (m *machine) posted() { m.available++ }
+
+// grown tells of n receives that were posted beside those there were.
+func (m *machine) grown(n int) {
+	m.receives += n
+	m.available += n
+	m.target = min(m.wanted, m.receives)
+}
+
+// want notes how many credits the peer asks for.
+func (m *machine) want(credits uint16) {
+	m.wanted = min(int(credits), m.p.Credits)
+	m.target = min(m.wanted, m.receives)
+}
+
+// more is how many receives to post beside those there are: as many again, once the peer has used a quarter of the credits
+// that go with these.
+func (m *machine) more() int {
+	if m.wanted <= m.receives || 4*(m.target-m.peerCredits) <= m.target {
+		return 0
+	}
+	return min(m.receives, m.p.Credits-m.receives)
+}
 
 // request is the client's negotiate request. Its peer may answer once.
 func (m *machine) request() negotiateRequest {
@@ -105,7 +132,7 @@ func (m *machine) requested(b []byte, now time.Time) (negotiateResponse, error) 
 	m.maxRecv = min(m.p.ReceiveSize, int(min(max(r.preferredSendSize, minReceiveSize), 1<<30)))
 	m.maxMessage = int(min(r.maxFragmentedSize, 1<<30))
 	m.maxTransfer = m.p.MaxReadWrite
-	m.target = min(int(r.creditsRequested), m.p.Credits)
+	m.want(r.creditsRequested)
 	m.opened(now)
 	return negotiateResponse{
 		minVersion: version, maxVersion: version, negotiated: version,
@@ -140,7 +167,7 @@ func (m *machine) responded(b []byte, now time.Time) error {
 	m.maxSend = min(m.p.SendSize, int(min(r.maxReceiveSize, 1<<30)))
 	m.maxMessage = int(min(r.maxFragmentedSize, 1<<30))
 	m.maxTransfer = int(min(r.maxReadWriteSize, 1<<30))
-	m.target = min(int(r.creditsRequested), m.p.Credits)
+	m.want(r.creditsRequested)
 	m.sendCredits = int(r.creditsGranted)
 	m.opened(now)
 	return nil
@@ -188,7 +215,7 @@ func (m *machine) received(b []byte, now time.Time) (fragment, error) {
 	if n := uint64(h.offset) + uint64(h.length); len(data) > 0 && n > uint64(m.maxRecv) {
 		return f, fmt.Errorf("smbdirect: data up to byte %d of a message of at most %d", n, m.maxRecv)
 	}
-	m.target = min(int(h.creditsRequested), m.p.Credits)
+	m.want(h.creditsRequested)
 	m.sendCredits = min(m.sendCredits+int(h.creditsGranted), 65535)
 	if h.creditsGranted > 0 {
 		m.grantAt = time.Time{}

@@ -39,7 +39,7 @@ func accepted(t *testing.T, r negotiateRequest) negotiateResponse {
 func TestBVT_SmbdNegotiate_Basic(t *testing.T) {
 	want := negotiateResponse{
 		minVersion: version, maxVersion: version, negotiated: version,
-		creditsRequested: 255, creditsGranted: 255, maxReadWriteSize: 8 << 20,
+		creditsRequested: 255, creditsGranted: firstReceives, maxReadWriteSize: 8 << 20,
 		preferredSendSize: 1364, maxReceiveSize: 1364, maxFragmentedSize: 1 << 20,
 	}
 	if got := accepted(t, usual()); got != want {

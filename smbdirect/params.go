@@ -8,8 +8,11 @@ import (
 // Implementation constants: what Windows and Linux use (MS-SMBD appendix B), and
 // where we differ, why.
 const (
-	// DefaultCredits is the receives kept posted, and asked of the peer.
+	// DefaultCredits is the receives posted at most, and the credits asked of the peer.
 	DefaultCredits = 255
+	// firstReceives are posted by a server until the peer is authenticated and uses more of them: they are what an idle
+	// connection holds of the pool.
+	firstReceives = 16
 	// DefaultSendSize and DefaultReceiveSize are bytes of one SEND: what all
 	// current peers use both ways. Larger ones cost memory and gain nothing, as data moves by RDMA.
 	DefaultSendSize    = 1364
@@ -29,7 +32,7 @@ const (
 
 // Params are the limits of one side (MS-SMBD 3.1.1.1). Zero fields mean the defaults.
 type Params struct {
-	Credits       int // receives posted for the peer, and send credits asked for: 1 to 65535
+	Credits       int // receives posted for the peer at most, and send credits asked for: 1 to 65535
 	SendSize      int // bytes of one SEND
 	ReceiveSize   int // bytes of one receive: at least 128
 	MaxFragmented int // bytes of one message received: at least 131072

@@ -91,7 +91,11 @@ func (c *Conn) accept(buf *slab.Buf) bool {
 		c.fail(err)
 		return false
 	}
-	if early := c.early.Load(); early > 0 && f.total > int(early) {
+	early := c.early.Load()
+	if n := c.m.more(); n > 0 && early == 0 {
+		c.m.grown(c.ep.PostReceives(n))
+	}
+	if early > 0 && f.total > int(early) {
 		buf.Release()
 		c.fail(fmt.Errorf("smbdirect: a message of %d bytes, before anybody is authenticated at most %d", f.total, early))
 		return false

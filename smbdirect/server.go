@@ -139,7 +139,7 @@ func (sc *serverConn) opened(c *Conn) transport.Handler {
 	id := c.ep.ID()
 	_, ord := id.Negotiated()
 	s.cfg.Logger.Info("smbdirect: connection", "remote", c.info.RemoteAddr, "transport", c.info.Transport,
-		"device", id.Device().Name(), "credits", c.m.target, "send", c.m.maxSend, "receive", c.m.maxRecv,
+		"device", id.Device().Name(), "credits", c.m.wanted, "send", c.m.maxSend, "receive", c.m.maxRecv,
 		"fragmented", c.m.maxMessage, "readwrite", c.m.maxTransfer, "reads", ord)
 	sc.handler = s.cfg.Handler(c)
 	return sc.handler

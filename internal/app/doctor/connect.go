@@ -52,7 +52,7 @@ type NFSAnswer struct {
 	// Low and High are the versions of the program, if the server said them.
 	Low  uint32 `json:"lowest_version,omitempty"`
 	High uint32 `json:"highest_version,omitempty"`
-	// Credits are those granted, over RDMA.
+	// Credits are those that the first reply grants, over RDMA. A server may grant more with use.
 	Credits int `json:"credits,omitempty"`
 }
 

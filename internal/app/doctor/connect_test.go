@@ -88,7 +88,7 @@ func TestConnect(t *testing.T) {
 	if r.Status != Info || r.Status.ExitStatus() != 0 {
 		t.Errorf("status %s", r.Status)
 	}
-	if nfs := r.Attempts[1].NFS; nfs.Credits != 128 {
+	if nfs := r.Attempts[1].NFS; nfs.Credits != 16 { // of the first reply
 		t.Errorf("NFS over RDMA: %+v", nfs)
 	}
 	for _, i := range []int{3, 4} {
