@@ -15,7 +15,7 @@ import (
 
 // TestCallsAreBounded: of many calls no more than the limit are inside at once, and all get in.
 func TestCallsAreBounded(t *testing.T) {
-	c := NewThreads(8).Share()
+	c := NewShares(8, 1024).Add()
 	var inside, most atomic.Int64
 	var wg sync.WaitGroup
 	for range 4 {
@@ -59,7 +59,7 @@ func TestCallsAreBounded(t *testing.T) {
 // queue does not wait.
 func TestCallsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewThreads(8).Share()
+		c := NewShares(8, 1024).Add()
 		ctx := t.Context()
 		for range 8 {
 			if !c.TryEnter() {
@@ -111,12 +111,12 @@ func TestCallsWait(t *testing.T) {
 
 // TestThreadsAreDivided: shares have equal parts, and those blocked in a share that has gone are not given away.
 func TestThreadsAreDivided(t *testing.T) {
-	all := NewThreads(64)
-	a := all.Share()
+	all := NewShares(64, 1024)
+	a := all.Add()
 	if n := a.Stats().Limit; n != 64 {
 		t.Errorf("one share has %d of 64", n)
 	}
-	b := all.Share()
+	b := all.Add()
 	if x, y := a.Stats().Limit, b.Stats().Limit; x != 32 || y != 32 {
 		t.Errorf("two shares have %d and %d of 64", x, y)
 	}
@@ -130,15 +130,18 @@ func TestThreadsAreDivided(t *testing.T) {
 	for range 20 {
 		a.Leave()
 	}
-	c := all.Share()
+	c := all.Add()
 	if x, y := b.Stats().Limit, c.Stats().Limit; x != 32 || y != 32 {
 		t.Errorf("two shares have %d and %d of 64", x, y)
 	}
-	if n := NewThreads(1 << 20).Share().Stats().Limit; n != maxShareThreads {
+	if n := NewShares(1 << 20, 1024).Add().Stats().Limit; n != maxShareThreads {
 		t.Errorf("one share has %d threads", n)
 	}
+	if x, y := b.Cache(), c.Cache(); x != 512 || y != 512 {
+		t.Errorf("two shares keep %d and %d descriptors of 1024", x, y)
+	}
 	for range 20 {
-		c = all.Share()
+		c = all.Add()
 	}
 	if n := c.Stats().Limit; n != minShareThreads {
 		t.Errorf("one of many shares has %d threads", n)
@@ -148,8 +151,8 @@ func TestThreadsAreDivided(t *testing.T) {
 // TestRaisedLimit: those who wait get in when the limit is raised.
 func TestRaisedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := NewThreads(16)
-		a, b := all.Share(), all.Share()
+		all := NewShares(16, 1024)
+		a, b := all.Add(), all.Add()
 		for range 8 {
 			a.TryEnter()
 		}
@@ -168,7 +171,7 @@ func TestRaisedLimit(t *testing.T) {
 }
 
 func TestEnterAllocatesNothing(t *testing.T) {
-	c := NewThreads(8).Share()
+	c := NewShares(8, 1024).Add()
 	ctx := t.Context()
 	if a := testing.AllocsPerRun(1000, func() {
 		if c.Enter(ctx) == nil {

@@ -105,7 +105,7 @@ func (n *node) GetAttr(ctx context.Context, mask vfs.AttrMask) (vfs.Attr, error)
 	if err := n.fs.begin(ctx); err != nil {
 		return vfs.Attr{}, err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	return n.getAttr(mask)
 }
 

@@ -17,7 +17,7 @@ const cacheShards = 16
 // of an object that others removed keeps its storage.
 type cache struct {
 	shards [cacheShards]shard
-	limit  int // unreferenced nodes per shard
+	limit  atomic.Int64 // unreferenced nodes per shard
 }
 
 // shard is a part of the cache. Its lock is taken with no other held, and
@@ -30,8 +30,10 @@ type shard struct {
 	closed bool
 }
 
-func (c *cache) init(limit int) {
-	c.limit = max(limit/cacheShards, 1)
+// setLimit bounds the unreferenced nodes of all shards together.
+func (c *cache) setLimit(n int) { c.limit.Store(int64(max(n/cacheShards, 1))) }
+
+func (c *cache) init() {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.nodes = make(map[identity]*node)
@@ -109,7 +111,7 @@ func (c *cache) release(n *node) {
 		dead = n
 	default:
 		s.push(n)
-		if s.n > c.limit {
+		if int64(s.n) > c.limit.Load() {
 			dead = s.idle.next
 			s.unlink(dead)
 			delete(s.nodes, dead.id)

@@ -8,11 +8,11 @@ import (
 	"fileserver/vfs"
 )
 
-// begin counts a call that may block in the kernel, and waits where too many do already; fs.calls.Leave
+// begin counts a call that may block in the kernel, and waits where too many do already; fs.budget.Leave
 // ends it. The error is a [vfs.ErrTooManyFiles]. It is for the methods that protocols call, which do
 // not call each other between the two.
 func (fs *FS) begin(ctx context.Context) error {
-	if err := fs.calls.Enter(ctx); err != nil {
+	if err := fs.budget.Enter(ctx); err != nil {
 		return fmt.Errorf("%w: %w", vfs.ErrTooManyFiles, err)
 	}
 	return nil
@@ -57,8 +57,8 @@ func (g *graveyard) close() []*node {
 // bury closes what a node holds that nobody knows any more. Where too many calls are blocked already the
 // janitor does it later, so that those who release nodes do not block, too.
 func (fs *FS) bury(n *node) {
-	if fs.calls.TryEnter() {
-		defer fs.calls.Leave()
+	if fs.budget.TryEnter() {
+		defer fs.budget.Leave()
 		n.destroy()
 		return
 	}

@@ -47,12 +47,9 @@ type Config struct {
 	Handles HandleMode
 	// OwnChecks makes the server check permissions itself even where the kernel could.
 	OwnChecks bool
-	// MaxFDs bounds the descriptors kept open for later use; 0 means an eighth of RLIMIT_NOFILE, at most 32768. Objects
-	// that are in use are not counted. A server of many shares divides what it has.
-	MaxFDs int
-	// Calls bounds the calls that block in this file system at once; nil: as many as one share may have.
-	// [FS.Close] closes it.
-	Calls *budget.Calls
+	// Budget bounds the calls that block in this file system at once, and the descriptors kept open for
+	// later use; nil: what a server has for its only share. [FS.Close] closes it.
+	Budget *budget.Share
 	// Log gets what an administrator should know; nil discards it.
 	Log *slog.Logger
 }

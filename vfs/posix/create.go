@@ -48,7 +48,7 @@ func (n *node) Create(ctx context.Context, c *vfs.Cred, name string, excl bool, 
 	if err := n.fs.begin(ctx); err != nil {
 		return nil, false, err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	if err := n.named(name); err != nil {
 		return nil, false, err
 	}
@@ -180,7 +180,7 @@ func (n *node) Mkdir(ctx context.Context, c *vfs.Cred, name string, s *vfs.SetAt
 	if err := n.fs.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	mode := modeOf(s, defaultDirMode)
 	in, err := n.make(c, name, func() error { return unix.Mkdirat(n.fd, name, mode) })
 	if err != nil {
@@ -198,7 +198,7 @@ func (n *node) Symlink(ctx context.Context, c *vfs.Cred, name, target string, s 
 	if err := n.fs.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	if target == "" {
 		return nil, vfs.ErrInvalid
 	}
@@ -218,7 +218,7 @@ func (n *node) Mknod(ctx context.Context, c *vfs.Cred, name string, kind vfs.Kin
 	if err := n.fs.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	mode := modeOf(s, defaultFileMode)
 	number := 0
 	switch kind {
@@ -253,7 +253,7 @@ func (n *node) Readlink(ctx context.Context, _ *vfs.Cred) (string, error) {
 	if err := n.fs.begin(ctx); err != nil {
 		return "", err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	if n.fs.closed.Load() {
 		return "", vfs.ErrIO
 	}

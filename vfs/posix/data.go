@@ -2,6 +2,7 @@ package posix
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -214,7 +215,7 @@ type openList struct {
 	head  *node
 	tail  *node
 	n     int // descriptors
-	limit int
+	limit atomic.Int64
 }
 
 // add counts one more descriptor, of n; it reports whether there are too many.
@@ -225,7 +226,7 @@ func (l *openList) add(n *node) bool {
 	if !n.data.listed {
 		l.append(n)
 	}
-	return l.n > l.limit
+	return l.n > int(l.limit.Load())
 }
 
 func (l *openList) append(n *node) {
@@ -279,7 +280,7 @@ func (l *openList) rotate() (n *node) {
 func (l *openList) excess() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.n - l.limit
+	return l.n - int(l.limit.Load())
 }
 
 // shrink closes about want descriptors that nobody uses; it returns how many.

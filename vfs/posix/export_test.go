@@ -4,15 +4,15 @@ package posix
 func (fs *FS) Tick(n uint32) { fs.expire(fs.tick.Add(n)) }
 
 // Descriptors counts those that could be closed.
-func (fs *FS) Descriptors() int { return fs.open.excess() + fs.open.limit }
+func (fs *FS) Descriptors() int { return fs.open.excess() + int(fs.open.limit.Load()) }
 
 // Nodes counts all objects in memory.
 func (fs *FS) Nodes() int { return int(fs.live.Load()) }
 
 // Limits sets how many descriptors and unreferenced nodes are kept.
 func (fs *FS) Limits(fds, nodes int) {
-	fs.open.limit = fds
-	fs.cache.limit = max(nodes/cacheShards, 1)
+	fs.open.limit.Store(int64(fds))
+	fs.cache.setLimit(nodes)
 }
 
 // Shrink gives everything back that nobody uses.

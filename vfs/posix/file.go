@@ -23,7 +23,7 @@ func (n *node) Open(ctx context.Context, c *vfs.Cred, flags vfs.OpenFlags) (vfs.
 	if err := n.fs.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	switch n.kind {
 	case vfs.KindRegular:
 	case vfs.KindDirectory:
@@ -98,9 +98,9 @@ func (f *file) Close() error {
 	*f = file{n: n, next: d.files}
 	d.files = f
 	d.mu.Unlock()
-	if n.opens.Add(-1) == 0 && n.gone.Load() && n.fs.calls.TryEnter() { // otherwise it is closed with the node
+	if n.opens.Add(-1) == 0 && n.gone.Load() && n.fs.budget.TryEnter() { // otherwise it is closed with the node
 		n.closeData() // the storage is free now
-		n.fs.calls.Leave()
+		n.fs.budget.Leave()
 	}
 	n.fs.cache.release(n)
 	return nil
@@ -111,7 +111,7 @@ func (f *file) ReadAt(ctx context.Context, p []byte, off int64) (n int, eof bool
 	if err := f.n.fs.begin(ctx); err != nil {
 		return 0, false, err
 	}
-	defer f.n.fs.calls.Leave()
+	defer f.n.fs.budget.Leave()
 	switch err := f.check(vfs.OpenRead, off, len(p)); {
 	case err == vfs.ErrTooBig: // the end of p is behind that of every file
 		room := f.n.fs.caps.MaxFileSize - off
@@ -170,7 +170,7 @@ func (f *file) WriteAt(ctx context.Context, p []byte, off int64, s vfs.Stability
 	if err := f.n.fs.begin(ctx); err != nil {
 		return 0, err
 	}
-	defer f.n.fs.calls.Leave()
+	defer f.n.fs.budget.Leave()
 	if err := f.check(vfs.OpenWrite, off, len(p)); err != nil {
 		return 0, err
 	}
@@ -249,7 +249,7 @@ func (f *file) Commit(ctx context.Context, off, n int64) error {
 	if err := f.n.fs.begin(ctx); err != nil {
 		return err
 	}
-	defer f.n.fs.calls.Leave()
+	defer f.n.fs.budget.Leave()
 	if off < 0 || n < 0 {
 		return vfs.ErrInvalid
 	}
@@ -264,6 +264,6 @@ func (f *file) GetAttr(ctx context.Context, mask vfs.AttrMask) (vfs.Attr, error)
 	if err := f.n.fs.begin(ctx); err != nil {
 		return vfs.Attr{}, err
 	}
-	defer f.n.fs.calls.Leave()
+	defer f.n.fs.budget.Leave()
 	return f.n.getAttr(mask)
 }

@@ -21,7 +21,7 @@ import (
 // FS is a directory of the local file system, published. It implements [vfs.FS].
 type FS struct {
 	log    *slog.Logger
-	calls  *budget.Calls // that may block at once
+	budget *budget.Share
 	crew   crew
 	kernel bool // the kernel checks permissions for the caller
 	// protectLinks is the sysctl fs.protected_hardlinks, for the own checks.
@@ -43,6 +43,7 @@ type FS struct {
 	live        atomic.Int64 // nodes, which need mount and proc
 	writeErrors atomic.Uint64
 	tick        atomic.Uint32 // of the janitor
+	kept        int           // descriptors kept open at most; the janitor's
 	open        openList
 	watches     watches
 
@@ -59,15 +60,15 @@ var umask sync.Once
 // otherwise (or with OwnChecks) by the rules of POSIX before each call, which is then made as the server's user.
 func New(cfg Config) (*FS, error) {
 	umask.Do(func() { unix.Umask(0) })
-	fs := &FS{log: cfg.Log, calls: cfg.Calls, mount: -1, proc: -1, stop: make(chan struct{}), kick: make(chan struct{}, 1)}
+	fs := &FS{log: cfg.Log, budget: cfg.Budget, mount: -1, proc: -1, stop: make(chan struct{}), kick: make(chan struct{}, 1)}
 	if fs.log == nil {
 		fs.log = slog.New(slog.DiscardHandler)
 	}
-	if fs.calls == nil {
-		fs.calls = budget.NewThreads(0).Share()
+	if fs.budget == nil {
+		fs.budget = budget.NewShares(0, 0).Add()
 	}
 	if err := fs.init(&cfg); err != nil {
-		fs.calls.Close()
+		fs.budget.Close()
 		fs.crew.close()
 		fs.closeFDs()
 		return nil, err
@@ -102,9 +103,8 @@ func (fs *FS) init(cfg *Config) (err error) {
 		return fmt.Errorf("posix: statx of %s: %w", cfg.Root, e)
 	}
 	fs.dev = devOf(&st)
-	limit := cfg.maxFDs()
-	fs.cache.init(limit * 3 / 4)
-	fs.open.limit = limit / 4
+	fs.cache.init()
+	fs.setLimits(fs.budget.Cache())
 	if err := fs.initHandles(cfg, fd, &st); err != nil {
 		_ = unix.Close(fd)
 		return err
@@ -160,17 +160,6 @@ func (fs *FS) whereabouts(sfs *unix.Statfs_t, st *unix.Statx_t) []byte {
 
 func devOf(st *unix.Statx_t) uint64 { return uint64(st.Dev_major)<<32 | uint64(st.Dev_minor) }
 
-func (c *Config) maxFDs() int {
-	if c.MaxFDs > 0 {
-		return max(c.MaxFDs, 64)
-	}
-	var r unix.Rlimit // the soft limit: package os has raised it to the hard one
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil {
-		r.Cur = 1024
-	}
-	return int(max(min(r.Cur/8, 32768), 64))
-}
-
 // enter begins a call that has no node; the caller ends it with life.RUnlock.
 func (fs *FS) enter() error {
 	fs.life.RLock()
@@ -211,7 +200,7 @@ func (fs *FS) StatFS(ctx context.Context, c *vfs.Cred) (vfs.StatFS, error) {
 	if err := fs.begin(ctx); err != nil {
 		return vfs.StatFS{}, err
 	}
-	defer fs.calls.Leave()
+	defer fs.budget.Leave()
 	if err := fs.enter(); err != nil {
 		return vfs.StatFS{}, err
 	}
@@ -286,7 +275,7 @@ func (fs *FS) Close() error {
 	fs.cache.close()
 	fs.root.Release()
 	fs.crew.close()
-	fs.calls.Close()
+	fs.budget.Close()
 	return err
 }
 

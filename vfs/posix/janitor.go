@@ -26,14 +26,24 @@ func (fs *FS) janitor() {
 		case <-fs.stop:
 			return
 		case <-fs.kick:
-			fs.open.shrink(fs.open.excess() + fs.open.limit/8)
+			fs.open.shrink(fs.open.excess() + int(fs.open.limit.Load())/8)
 		case <-t.C:
 			for _, n := range fs.graveyard.take() {
 				n.destroy()
 			}
+			if n := fs.budget.Cache(); n != fs.kept {
+				fs.setLimits(n)
+			}
 			fs.expire(fs.tick.Add(1))
 		}
 	}
+}
+
+// setLimits divides the descriptors kept open for later use among objects and their data.
+func (fs *FS) setLimits(n int) {
+	fs.kept = n
+	fs.cache.setLimit(n * 3 / 4)
+	fs.open.limit.Store(int64(n / 4))
 }
 
 // expire drops what has not been used for so long, now that it is this tick.

@@ -44,7 +44,7 @@ func (n *node) Remove(ctx context.Context, c *vfs.Cred, name string, dir bool) e
 	if err := n.fs.begin(ctx); err != nil {
 		return err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	if err := n.named(name); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (n *node) Link(ctx context.Context, c *vfs.Cred, name string, target vfs.No
 	if err := n.fs.begin(ctx); err != nil {
 		return err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	t, err := n.ours(target)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (n *node) Rename(ctx context.Context, c *vfs.Cred, from string, toDir vfs.N
 	if err := n.fs.begin(ctx); err != nil {
 		return err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	d, err := n.ours(toDir)
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func (f *file) Allocate(ctx context.Context, off, n int64) error {
 	if err := f.n.fs.begin(ctx); err != nil {
 		return err
 	}
-	defer f.n.fs.calls.Leave()
+	defer f.n.fs.budget.Leave()
 	return f.fallocate(0, off, n)
 }
 
@@ -62,7 +62,7 @@ func (f *file) Deallocate(ctx context.Context, off, n int64) error {
 	if err := f.n.fs.begin(ctx); err != nil {
 		return err
 	}
-	defer f.n.fs.calls.Leave()
+	defer f.n.fs.budget.Leave()
 	return f.fallocate(unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
 }
 
@@ -85,7 +85,7 @@ func (f *file) SeekData(ctx context.Context, off int64) (int64, error) {
 	if err := f.n.fs.begin(ctx); err != nil {
 		return 0, err
 	}
-	defer f.n.fs.calls.Leave()
+	defer f.n.fs.budget.Leave()
 	return f.seek(off, unix.SEEK_DATA)
 }
 
@@ -94,7 +94,7 @@ func (f *file) SeekHole(ctx context.Context, off int64) (int64, error) {
 	if err := f.n.fs.begin(ctx); err != nil {
 		return 0, err
 	}
-	defer f.n.fs.calls.Leave()
+	defer f.n.fs.budget.Leave()
 	return f.seek(off, unix.SEEK_HOLE)
 }
 
@@ -115,7 +115,7 @@ func (f *file) CloneFrom(ctx context.Context, src vfs.File, srcOff, off, n int64
 	if err := f.n.fs.begin(ctx); err != nil {
 		return err
 	}
-	defer f.n.fs.calls.Leave()
+	defer f.n.fs.budget.Leave()
 	s, err := f.source(src, srcOff, off, n)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (f *file) CopyFrom(ctx context.Context, src vfs.File, srcOff, off, n int64)
 	if err := f.n.fs.begin(ctx); err != nil {
 		return 0, err
 	}
-	defer f.n.fs.calls.Leave()
+	defer f.n.fs.budget.Leave()
 	s, err := f.source(src, srcOff, off, n)
 	if err != nil {
 		return 0, err

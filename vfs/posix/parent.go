@@ -60,7 +60,7 @@ func (n *node) stillBelow(ctx context.Context) error {
 	if err := n.fs.begin(ctx); err != nil {
 		return err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	if err := n.fs.climb(n.fd); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (n *node) Parent(ctx context.Context, c *vfs.Cred) (vfs.Node, error) {
 	if err := n.fs.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	if err := n.directory(); err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (n *node) ReadDir(ctx context.Context, c *vfs.Cred, cookie uint64, mask vfs
 	if err := n.fs.begin(ctx); err != nil {
 		return false, err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	if err := n.directory(); err != nil {
 		return false, err
 	}

@@ -144,7 +144,7 @@ func (fs *FS) resolveSlow(ctx context.Context, id identity) (*node, error) {
 	if err := fs.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer fs.calls.Leave()
+	defer fs.budget.Leave()
 	if err := fs.enter(); err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func (n *node) Lookup(ctx context.Context, c *vfs.Cred, name string) (vfs.Node, 
 	if err := n.fs.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	if err := n.directory(); err != nil {
 		return nil, err
 	}

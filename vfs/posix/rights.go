@@ -171,7 +171,7 @@ func (n *node) Access(ctx context.Context, c *vfs.Cred, want vfs.Access) (vfs.Ac
 	if err := n.fs.begin(ctx); err != nil {
 		return 0, err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	if n.kind == vfs.KindDirectory {
 		want &^= vfs.AccessExecute
 	} else {

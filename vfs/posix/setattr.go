@@ -16,7 +16,7 @@ func (n *node) SetAttr(ctx context.Context, c *vfs.Cred, s *vfs.SetAttr) error {
 	if err := n.fs.begin(ctx); err != nil {
 		return err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	return n.setAttr(c, s)
 }
 

@@ -27,11 +27,11 @@ func TestStall(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // to mount needs the superuser
 	}
-	all := budget.NewThreads(32)
+	all := budget.NewShares(32, 1024)
 	below := mem.New(mem.Options{})
-	stalled, other := all.Share(), all.Share()
-	_, root := start(t, posix.Config{Root: fusetest.Mount(t, below, lock.New()), Calls: stalled})
-	_, healthy := start(t, posix.Config{Root: t.TempDir(), Calls: other})
+	stalled, other := all.Add(), all.Add()
+	_, root := start(t, posix.Config{Root: fusetest.Mount(t, below, lock.New()), Budget: stalled})
+	_, healthy := start(t, posix.Config{Root: t.TempDir(), Budget: other})
 	limit := stalled.Stats().Limit
 	user := &vfs.Cred{UID: 61001, GID: 62001} // its calls need a thread of their own
 	var files, unused []vfs.File

@@ -94,7 +94,7 @@ func (fs *FS) SyncMeta(ctx context.Context, nodes ...vfs.Node) error {
 	if err := fs.begin(ctx); err != nil {
 		return err
 	}
-	defer fs.calls.Leave()
+	defer fs.budget.Leave()
 	if fs.closed.Load() {
 		return vfs.ErrIO
 	}

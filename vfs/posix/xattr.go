@@ -42,7 +42,7 @@ func (n *node) GetXattr(ctx context.Context, c *vfs.Cred, name string) ([]byte, 
 	if err := n.fs.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	path, full, err := n.xattr(c, name, mayRead)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (n *node) SetXattr(ctx context.Context, c *vfs.Cred, name string, value []b
 	if err := n.fs.begin(ctx); err != nil {
 		return err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	path, full, err := n.xattr(c, name, mayWrite)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (n *node) RemoveXattr(ctx context.Context, c *vfs.Cred, name string) error 
 	if err := n.fs.begin(ctx); err != nil {
 		return err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	path, full, err := n.xattr(c, name, mayWrite)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (n *node) ListXattrs(ctx context.Context, c *vfs.Cred) ([]string, error) {
 	if err := n.fs.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer n.fs.calls.Leave()
+	defer n.fs.budget.Leave()
 	path, _, err := n.xattr(c, "x", mayRead)
 	if err != nil {
 		return nil, err

@@ -21,12 +21,14 @@ const (
 // waited for too long. The client may try again later.
 var ErrOverload = errors.New("too many calls are blocked in the file system")
 
-// Calls bounds the calls that are inside one share's file system, each of which may hold a thread
-// while it is blocked. A call that comes when all are taken waits, in the order of arrival.
+// Share is the part of one share. It bounds the calls that are inside the share's file system, each of
+// which may hold a thread while it is blocked: a call that comes when all places are taken waits, in
+// the order of arrival.
 //
-// The zero Calls is not ready for use: [Threads.Share] makes one.
-type Calls struct {
-	threads *Threads
+// The zero Share is not ready for use: [Shares.Add] makes one.
+type Share struct {
+	all     *Shares
+	cache   atomic.Int64
 	limit   atomic.Int64
 	running atomic.Int64
 	waiting atomic.Int64 // length of queue; written under mu
@@ -36,8 +38,8 @@ type Calls struct {
 	queue []chan struct{} // closed when it is the waiter's turn
 }
 
-// CallStats says how busy a share is.
-type CallStats struct {
+// ShareStats says how busy a share is.
+type ShareStats struct {
 	Limit   int    // calls that may be inside at once
 	Running int    // calls inside
 	Waiting int    // calls that wait for their turn
@@ -45,68 +47,68 @@ type CallStats struct {
 }
 
 // Stats returns the numbers of the moment.
-func (c *Calls) Stats() CallStats {
-	return CallStats{int(c.limit.Load()), int(c.running.Load()), int(c.waiting.Load()), c.refused.Load()}
+func (s *Share) Stats() ShareStats {
+	return ShareStats{int(s.limit.Load()), int(s.running.Load()), int(s.waiting.Load()), s.refused.Load()}
 }
 
 // Enter begins a call, which ends with Leave. It waits where too many are inside; the error is
 // [ErrOverload], or that of ctx when it ends first.
-func (c *Calls) Enter(ctx context.Context) error {
-	if c.TryEnter() {
+func (s *Share) Enter(ctx context.Context) error {
+	if s.TryEnter() {
 		return nil
 	}
-	return c.wait(ctx)
+	return s.wait(ctx)
 }
 
 // TryEnter is Enter that does not wait: it reports whether the call has begun.
-func (c *Calls) TryEnter() bool { return c.waiting.Load() == 0 && c.take() }
+func (s *Share) TryEnter() bool { return s.waiting.Load() == 0 && s.take() }
 
 // take takes a place if one is free.
-func (c *Calls) take() bool {
+func (s *Share) take() bool {
 	for {
-		n := c.running.Load()
-		if n >= c.limit.Load() {
+		n := s.running.Load()
+		if n >= s.limit.Load() {
 			return false
 		}
-		if c.running.CompareAndSwap(n, n+1) {
+		if s.running.CompareAndSwap(n, n+1) {
 			return true
 		}
 	}
 }
 
 // Leave ends a call.
-func (c *Calls) Leave() {
-	c.running.Add(-1)
+func (s *Share) Leave() {
+	s.running.Add(-1)
 	// Whoever waits has counted itself before it looked for a free place, so one of the two sees the other.
-	if c.waiting.Load() > 0 {
-		c.mu.Lock()
-		c.admitLocked()
-		c.mu.Unlock()
+	if s.waiting.Load() > 0 {
+		s.mu.Lock()
+		s.admitLocked()
+		s.mu.Unlock()
 	}
 }
 
 // admitLocked lets those in whose turn it is.
-func (c *Calls) admitLocked() {
-	for len(c.queue) > 0 && c.take() {
-		close(c.queue[0])
-		c.queue[0] = nil
-		c.queue = c.queue[1:]
-		c.waiting.Add(-1)
+func (s *Share) admitLocked() {
+	for len(s.queue) > 0 && s.take() {
+		close(s.queue[0])
+		s.queue[0] = nil
+		s.queue = s.queue[1:]
+		s.waiting.Add(-1)
 	}
 }
 
-func (c *Calls) wait(ctx context.Context) error {
+func (s *Share) wait(ctx context.Context) error {
 	turn := make(chan struct{})
-	c.mu.Lock()
-	if len(c.queue) >= queuePerThread*int(c.limit.Load()) {
-		c.mu.Unlock()
-		c.refused.Add(1)
+	s.mu.Lock()
+	if len(s.queue) >= queuePerThread*int(s.limit.Load()) {
+		s.mu.Unlock()
+		s.refused.Add(1)
 		return ErrOverload
 	}
-	c.queue = append(c.queue, turn)
-	c.waiting.Add(1)
-	c.admitLocked()
-	c.mu.Unlock()
+	s.queue = append(s.queue, turn)
+	s.waiting.Add(1)
+	s.admitLocked()
+	s.mu.Unlock()
 
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -118,32 +120,36 @@ func (c *Calls) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	if !c.giveUp(turn) { // its turn came at the same moment
+	if !s.giveUp(turn) { // its turn came at the same moment
 		return nil
 	}
-	c.refused.Add(1)
+	s.refused.Add(1)
 	return err
 }
 
 // giveUp takes a waiter out of the queue, and reports whether it was there still.
-func (c *Calls) giveUp(turn chan struct{}) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.Index(c.queue, turn)
+func (s *Share) giveUp(turn chan struct{}) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.queue, turn)
 	if i < 0 {
 		return false
 	}
-	c.queue = slices.Delete(c.queue, i, i+1)
-	c.waiting.Add(-1)
+	s.queue = slices.Delete(s.queue, i, i+1)
+	s.waiting.Add(-1)
 	return true
 }
 
-func (c *Calls) setLimit(n int) {
-	c.limit.Store(int64(n))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.admitLocked()
+func (s *Share) setLimits(threads, cache int) {
+	s.cache.Store(int64(cache))
+	s.limit.Store(int64(threads))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.admitLocked()
 }
 
+// Cache is how many descriptors the share may keep open for later use. It changes when shares come and go.
+func (s *Share) Cache() int { return int(s.cache.Load()) }
+
 // Close gives the share's part back. Calls that are inside still end with Leave.
-func (c *Calls) Close() { c.threads.remove(c) }
+func (s *Share) Close() { s.all.remove(s) }
