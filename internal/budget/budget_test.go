@@ -134,7 +134,7 @@ func TestThreadsAreDivided(t *testing.T) {
 	if x, y := b.Stats().Limit, c.Stats().Limit; x != 32 || y != 32 {
 		t.Errorf("two shares have %d and %d of 64", x, y)
 	}
-	if n := NewShares(1 << 20, 1024).Add().Stats().Limit; n != maxShareThreads {
+	if n := NewShares(1<<20, 1024).Add().Stats().Limit; n != maxShareThreads {
 		t.Errorf("one share has %d threads", n)
 	}
 	if x, y := b.Cache(), c.Cache(); x != 512 || y != 512 {

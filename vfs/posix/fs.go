@@ -170,6 +170,9 @@ func (fs *FS) enter() error {
 	return nil
 }
 
+// Budget is what the file system may take of the machine.
+func (fs *FS) Budget() *budget.Share { return fs.budget }
+
 // Root implements [vfs.FS].
 func (fs *FS) Root(context.Context) (vfs.Node, error) {
 	if err := fs.enter(); err != nil {

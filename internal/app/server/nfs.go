@@ -21,7 +21,7 @@ func (s *Server) startNFS() error {
 	}
 	over, err := nfsrdma.NewServer(nfsrdma.Config{
 		Handler: handler, Memory: s.rdma.domains.attach, Logger: s.log.Logger,
-		MaxConns: cfg.Limits.Connections, Credits: cfg.Limits.InFlight, MaxHeld: int(cfg.Limits.ConnectionMemory),
+		MaxConns: s.budgets.conns, Credits: cfg.Limits.InFlight, MaxHeld: int(cfg.Limits.ConnectionMemory),
 	})
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (s *Server) startNFS() error {
 		log: s.log, addrs: on(cfg.Listen, cfg.NFS.Port),
 		rpc: rpc.NewTCPServer(rpc.TCPConfig{
 			Handler: handler, Buffers: s.pool, Logger: s.log.Logger, Observer: seen,
-			MaxCalls: cfg.Limits.InFlight, MaxConns: cfg.Limits.Connections,
+			MaxCalls: cfg.Limits.InFlight, MaxConns: s.budgets.conns,
 		}),
 	})
 }

@@ -1,13 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"fileserver/config"
+	"fileserver/internal/budget"
 	"fileserver/internal/metrics"
 	"fileserver/internal/slab"
 	"fileserver/internal/state"
@@ -36,9 +39,19 @@ type Server struct {
 	background     sync.WaitGroup     // what runs beside the services
 	stopBackground context.CancelFunc // nil: nothing
 
+	budgets budgets
+
 	mu     sync.Mutex     // guards what Reload changes; held while it opens file systems
 	cfg    *config.Config // in force
-	shares shareSet
+	shares atomic.Pointer[shareSet]
+}
+
+// inForce are the shares that are served. It waits for no Reload, which may be waiting for a disk.
+func (s *Server) inForce() shareSet {
+	if p := s.shares.Load(); p != nil {
+		return *p
+	}
+	return nil
 }
 
 // service is one protocol on one transport, with its listeners.
@@ -74,10 +87,14 @@ func startOn(sys system, cfg *config.Config, log *Log, version string) (s *Serve
 	s.metrics = metrics.New(version)
 	s.addPoolMetrics()
 	s.rdma = s.newRDMA(sys)
-	if s.shares, err = s.shares.open(cfg.Shares, s.openFS); err != nil {
+	s.budgets = newBudgets(log, budget.Descriptors(), cfg.Limits.Connections)
+	s.addBudgetMetrics()
+	shares, err := shareSet(nil).open(cfg.Shares, s.openFS)
+	if err != nil {
 		return s, err
 	}
-	s.exports.Replace(s.shares.exports())
+	s.shares.Store(&shares)
+	s.exports.Replace(shares.exports())
 	if err := s.startProtocols(); err != nil {
 		return s, err
 	}
@@ -90,7 +107,7 @@ func startOn(sys system, cfg *config.Config, log *Log, version string) (s *Serve
 		}
 		log.Info("listening", "service", "metrics", "transport", "tcp", "addr", s.admin.Addr().String())
 	}
-	log.Info("serving", "version", version, "shares", s.shares.names(), "state", cfg.StateDir)
+	log.Info("serving", "version", version, "shares", shares.names(), "state", cfg.StateDir)
 	return s, nil
 }
 
@@ -152,7 +169,8 @@ func (s *Server) healthy() error {
 func (s *Server) Reload(next *config.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	shares, err := s.shares.open(next.Shares, s.openFS)
+	old := s.inForce()
+	shares, err := old.open(next.Shares, s.openFS)
 	if err != nil {
 		s.log.Error("the new configuration is refused, the old one stays", "problems", []string{err.Error()})
 		return
@@ -169,8 +187,7 @@ func (s *Server) Reload(next *config.Config) {
 	if s.smb != nil {
 		s.smb.SetShares(shares.smb(s.smbShares))
 	}
-	old := s.shares
-	s.shares = shares
+	s.shares.Store(&shares)
 	if err := old.close(shares); err != nil {
 		s.log.Warn("a share did not close", "err", err)
 	}
@@ -188,11 +205,28 @@ func (s *Server) Reload(next *config.Config) {
 	s.log.Info("configuration read again", args...)
 }
 
+// abandonAfter is how long Stop waits, when its time is over, for what does not end.
+const abandonAfter = 5 * time.Second
+
 // Stop stops accepting, finishes what is running, and releases everything. When
-// ctx ends it cuts short what still runs. Call it once.
+// ctx ends it cuts short what still runs. A call that is blocked in a file system whose storage does not answer
+// cannot be cut short: a few seconds later Stop returns an error that names the share, and what the call holds is left to
+// the end of the process. Call it once.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopping.Store(true)
-	return s.release(ctx)
+	done := make(chan error, 1)
+	go func() { done <- s.release(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(abandonAfter):
+		return fmt.Errorf("not everything has ended %v after the time to stop; still running: %s", abandonAfter, cmp.Or(s.stalled(), "no call in a share"))
+	}
 }
 
 // release undoes Start, or as much of it as was done.
@@ -217,7 +251,7 @@ func (s *Server) release(ctx context.Context) error {
 		errs = append(errs, s.rdma.close())
 	}
 	s.mu.Lock()
-	errs = append(errs, s.shares.close(nil))
+	errs = append(errs, s.inForce().close(nil))
 	s.mu.Unlock()
 	if s.admin != nil {
 		errs = append(errs, s.admin.Close(ctx))

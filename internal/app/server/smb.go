@@ -44,12 +44,12 @@ func (s *Server) startSMB() error {
 	}
 	s.services = append(s.services, smbService{s.smb})
 	s.smbShares = map[string]*smb.Share{}
-	s.smb.SetShares(s.shares.smb(s.smbShares))
+	s.smb.SetShares(s.inForce().smb(s.smbShares))
 	if observer.direct, err = s.startDirect(); err != nil {
 		return err
 	}
 	observer.tcp, err = tcp.New(tcp.Config{
-		Handler: s.smb.Handler, Buffers: s.pool, Logger: s.log.Logger, MaxConns: cfg.Limits.Connections, NextID: rpc.NextConnID,
+		Handler: s.smb.Handler, Buffers: s.pool, Logger: s.log.Logger, MaxConns: s.budgets.conns, NextID: rpc.NextConnID,
 	})
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *Server) startSMB() error {
 func (s *Server) startDirect() (*smbdirect.Server, error) {
 	cfg := s.cfg
 	d, err := smbdirect.NewServer(smbdirect.Config{
-		Memory: s.rdma.domains.attach, Handler: s.smb.Handler, Logger: s.log.Logger, MaxConns: cfg.Limits.Connections, NextID: rpc.NextConnID,
+		Memory: s.rdma.domains.attach, Handler: s.smb.Handler, Logger: s.log.Logger, MaxConns: s.budgets.conns, NextID: rpc.NextConnID,
 		EarlyMessage: tcp.EarlyMessage,
 		// When it encrypts, Linux sends the largest WRITEs without RDMA and without regard to this limit.
 		Params: smbdirect.Params{MaxFragmented: tcp.DefaultMaxMessage},
