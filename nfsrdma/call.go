@@ -29,8 +29,7 @@ type call struct {
 	pending atomic.Int32 // pulls outstanding, plus one while they are being started
 	failed  atomic.Bool  // one of them has failed, and ended the connection
 
-	weight int   // bytes that count against the connection's share of the memory
-	next   *call // behind this one in Conn.parked
+	weight int // bytes that count against the connection's share of the memory
 
 	rpc rpc.Call
 	rep rpc.Reply
@@ -100,13 +99,17 @@ func (k *call) weigh() int {
 	return n
 }
 
-// begin starts the call, on the completion goroutine, or parks it: it must not wait.
+// begin starts the call on the completion goroutine, or leaves it to wait for the connection's share of the memory: what the calls of
+// one connection hold is bounded, so that a client that leaves its replies unread does not take the memory of all.
 func (k *call) begin() {
 	k.weight = k.weigh()
-	if k.c.admit(k) {
+	if k.weight == 0 || k.c.budget.Admit(int64(k.weight), k) {
 		k.start()
 	}
 }
+
+// Admitted implements [admission.Waiter].
+func (k *call) Admitted() { k.start() }
 
 // start takes what memory there is at once, and gets the call going.
 func (k *call) start() {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fileserver/internal/admission"
 	"fileserver/internal/slab"
 	"fileserver/nfs/rpc"
 	"fileserver/rdma"
@@ -27,16 +28,15 @@ type Conn struct {
 	opened time.Time
 	count  counters
 
-	granted atomic.Int32 // credits; the completion goroutine raises it
+	granted atomic.Int32      // credits; the completion goroutine raises it
+	budget  *admission.Budget // what calls hold of the memory until their replies are out
 
 	mu       sync.Mutex
 	calls    []*call     // not in use
 	replies  []*replyBuf // not in use
 	replyCh  chan struct{}
 	waiting  int // calls that wait for a reply buffer
-	running  int // calls parked, being executed, or answered
-	held     int // weight of those that are not parked
-	parked   callList
+	running  int // calls that wait for memory, are executed, or are answered
 	draining bool
 	closed   bool
 }
@@ -50,27 +50,6 @@ type counters struct {
 // connection owns it; a call has it until its SEND is over.
 type replyBuf struct{ buf *slab.Buf }
 
-// callList is a FIFO of calls.
-type callList struct{ head, tail *call }
-
-func (l *callList) push(k *call) {
-	if l.tail == nil {
-		l.head = k
-	} else {
-		l.tail.next = k
-	}
-	l.tail = k
-}
-
-func (l *callList) pop() *call {
-	k := l.head
-	if l.head = k.next; l.head == nil {
-		l.tail = nil
-	}
-	k.next = nil
-	return k
-}
-
 func newConn(s *Server, id rdma.ID) (*Conn, error) {
 	remote := id.Remote()
 	if remote.ORD == 0 {
@@ -82,7 +61,8 @@ func newConn(s *Server, id rdma.ID) (*Conn, error) {
 	}
 	c := &Conn{
 		srv: s, mem: mem, peer: parsePrivate(remote.PrivateData),
-		done: make(chan struct{}), replyCh: make(chan struct{}, 1), opened: time.Now(),
+		budget: admission.New(int64(s.cfg.MaxHeld)),
+		done:   make(chan struct{}), replyCh: make(chan struct{}, 1), opened: time.Now(),
 	}
 	c.inline = min(s.cfg.Inline, c.peer.recvSize)
 	caps := id.Device().Caps()
@@ -193,8 +173,6 @@ func (c *Conn) Closed(err error) {
 	c.mu.Lock()
 	c.closed = true
 	idle := c.running == 0
-	parked := c.parked
-	c.parked = callList{}
 	c.mu.Unlock()
 	level := c.srv.cfg.Logger.Info
 	if err != nil {
@@ -202,9 +180,9 @@ func (c *Conn) Closed(err error) {
 	}
 	level("connection closed", "id", c.info.ID, "transport", c.info.Transport, "remote", c.info.RemoteAddr, "calls", c.count.calls.Load(),
 		"age", time.Since(c.opened).Round(time.Millisecond), "reason", reason(err))
-	for parked.head != nil {
-		k := parked.pop()
-		k.weight = 0 // none of it was held
+	for _, w := range c.budget.Close() {
+		k := w.(*call)
+		k.weight = 0 // it was never counted
 		k.drop()
 	}
 	if idle {
@@ -262,55 +240,17 @@ func (c *Conn) getCall() (k *call, running int) {
 	return k, c.running
 }
 
-// admit lets a call begin, or parks it until others are over: what the calls of
-// one connection hold is bounded, so that a client that leaves its replies
-// unread does not have the memory of all. A single call may be heavier than the bound.
-func (c *Conn) admit(k *call) bool {
-	if k.weight == 0 {
-		return true
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.parked.head == nil && c.fits(k) {
-		c.held += k.weight
-		return true
-	}
-	c.parked.push(k)
-	return false
-}
-
-// fits is called with mu held.
-func (c *Conn) fits(k *call) bool { return c.held == 0 || c.held+k.weight <= c.srv.cfg.MaxHeld }
-
-// unpark lets those begin that waited for a call's end.
-func (c *Conn) unpark() {
-	for {
-		c.mu.Lock()
-		if k := c.parked.head; k == nil || !c.fits(k) {
-			c.mu.Unlock()
-			return
-		}
-		k := c.parked.pop()
-		c.held += k.weight
-		c.mu.Unlock()
-		k.start()
-	}
-}
-
 // putCall takes a call back whose reply is out, or that gets none.
 func (c *Conn) putCall(k *call) {
 	weight := k.weight
 	k.reset()
 	c.mu.Lock()
 	c.calls = append(c.calls, k)
-	c.held -= weight
 	c.running--
 	idle, draining, closed := c.running == 0, c.draining, c.closed
-	more := c.parked.head != nil
 	c.mu.Unlock()
+	c.budget.Give(int64(weight))
 	switch {
-	case more:
-		c.unpark()
 	case !idle:
 	case closed:
 		c.release()

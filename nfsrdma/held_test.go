@@ -41,11 +41,7 @@ func (e *env) until(what string, ok func(c *Conn) bool) {
 	e.t.Fatalf("never: %s", what)
 }
 
-func (c *Conn) isParking() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.parked.head != nil
-}
+func (c *Conn) hasWaiting() bool { return c.budget.Waiting() > 0 }
 
 // TestHeavyCallsTakeTurns: the calls of a connection hold no more than their
 // share; calls that hold nothing pass them.
@@ -71,7 +67,7 @@ func TestHeavyCallsTakeTurns(t *testing.T) {
 	e.until("nothing is held", func(c *Conn) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.held == 0 && c.running == 0
+		return c.budget.Held() == 0 && c.running == 0
 	})
 }
 
@@ -82,7 +78,7 @@ func TestHeldUntilSent(t *testing.T) {
 	first := e.begin(c, heavy, doMake, heavy, 1)
 	e.until("the first is answered", func(c *Conn) bool { return c.Stats().Calls == 2 })
 	second := e.begin(c, heavy, doMake, heavy, 1)
-	e.until("the second waits", (*Conn).isParking)
+	e.until("the second waits", (*Conn).hasWaiting)
 	for _, end := range []<-chan error{first, second} {
 		if err := <-end; err != nil {
 			t.Error(err)
@@ -90,8 +86,8 @@ func TestHeldUntilSent(t *testing.T) {
 	}
 }
 
-// TestEndWithCallsParked: they are dropped with their connection.
-func TestEndWithCallsParked(t *testing.T) {
+// TestEndWithCallsWaiting: they are dropped with their connection.
+func TestEndWithCallsWaiting(t *testing.T) {
 	e, c := newHeavyEnv(t)
 	for range 3 {
 		e.begin(c, heavy, doWait)
