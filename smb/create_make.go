@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"fileserver/smb/namespace"
-	"fileserver/smb/secdesc"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
 )
@@ -112,19 +111,6 @@ func (c *create) mode(isDir bool) uint32 {
 		return c.ctxs.mode & 0o7777
 	}
 	return c.share.mode(isDir)
-}
-
-// secure applies what a mode can say of the security descriptor that came with the request (MS-SMB2 3.3.5.9.2).
-func (c *create) secure(ctx context.Context, o *Open) wire.Status {
-	d := c.ctxs.security
-	if d == nil || d.Control&secdesc.DACLPresent == 0 || c.ctxs.posix {
-		return wire.StatusSuccess
-	}
-	mode, _ := secdesc.ModeOf(d, c.cred.UID, c.cred.GID)
-	if err := o.node.SetAttr(ctx, c.cred, &vfs.SetAttr{Mask: vfs.AttrMode, Mode: mode & 0o7777}); err != nil {
-		return statusOf(err)
-	}
-	return wire.StatusSuccess
 }
 
 // fits checks that there is room for what AlSi asks to reserve. The reservation is a hint: storage is

@@ -77,8 +77,8 @@ func queryFsDevice(iq *infoQuery) wire.Status {
 func queryFsAttributes(iq *infoQuery) wire.Status {
 	sh := iq.o.tree.share
 	caps := sh.FS.Caps()
-	a := wire.FileCasePreservedNames | wire.FileUnicodeOnDisk | wire.FilePersistentACLs | wire.FileSupportsReparsePoints |
-		wire.FileSupportsHardLinks | wire.FileSupportsObjectIDs
+	a := wire.FileCasePreservedNames | wire.FileUnicodeOnDisk | wire.FileSupportsReparsePoints | wire.FileSupportsHardLinks |
+		wire.FileSupportsObjectIDs
 	if sh.CaseSensitive {
 		a |= wire.FileCaseSensitiveSearch
 	}

@@ -46,8 +46,7 @@ func (r *request) tooSmall(need uint32) {
 	r.errorData = b
 }
 
-// setSecurity sets owner, group and mode from a security descriptor (MS-SMB2 3.3.5.21.3). What these cannot
-// say is lost: that is what the descriptor that is read afterwards shows.
+// setSecurity sets owner, group and mode from a security descriptor (MS-SMB2 3.3.5.21.3).
 func (r *request) setSecurity(ctx context.Context, o *Open, q *wire.SetInfoRequest) wire.Status {
 	d, err := secdesc.Parse(q.Input)
 	if err != nil {
@@ -63,49 +62,85 @@ func (r *request) setSecurity(ctx context.Context, o *Open, q *wire.SetInfoReque
 	if q.Additional&wire.SACLSecurityInformation != 0 {
 		need |= wire.AccessSystemSecurity
 	}
-	if o.granted&need != need {
+	switch {
+	case o.granted&need != need:
 		return wire.StatusAccessDenied
+	case q.Additional&^securityParts != 0:
+		return wire.StatusNotSupported
 	}
+	return o.secure(ctx, d, q.Additional)
+}
+
+// secure sets the parts of a security descriptor. It is all or nothing: what owner, group and mode cannot say fails with
+// STATUS_NOT_SUPPORTED, because it would be lost.
+func (o *Open) secure(ctx context.Context, d *secdesc.Descriptor, parts uint32) wire.Status {
 	a, err := o.object().GetAttr(ctx, securityAttrs)
 	if err != nil {
 		return statusOf(err)
 	}
-	var s vfs.SetAttr
-	if q.Additional&wire.OwnerSecurityInformation != 0 && !d.Owner.IsZero() {
-		uid, ok := d.Owner.UID()
-		if !ok {
-			return wire.StatusInvalidOwner
+	s, st := securityOf(d, parts, a)
+	if st != wire.StatusSuccess || s.Mask == 0 {
+		return st
+	}
+	if err := o.object().SetAttr(ctx, o.cred, &s); err != nil {
+		return statusOf(err)
+	}
+	o.changed(ctx, notify.Security)
+	return wire.StatusSuccess
+}
+
+// securityOf returns what the parts of a descriptor change of an object with the attributes.
+func securityOf(d *secdesc.Descriptor, parts uint32, a vfs.Attr) (s vfs.SetAttr, st wire.Status) {
+	s.UID, s.GID = a.UID, a.GID
+	var ok bool
+	if parts&wire.OwnerSecurityInformation != 0 {
+		if s.UID, ok = d.Owner.UID(); !ok {
+			return s, wire.StatusInvalidOwner
 		}
-		s.UID = uid
-		if uid != a.UID {
+		if s.UID != a.UID {
 			s.Mask |= vfs.AttrUID
 		}
-		a.UID = uid
 	}
-	if q.Additional&wire.GroupSecurityInformation != 0 && !d.Group.IsZero() {
-		gid, ok := d.Group.GID()
-		if !ok {
-			return wire.StatusInvalidOwner
+	if parts&wire.GroupSecurityInformation != 0 {
+		if s.GID, ok = d.Group.GID(); !ok {
+			return s, wire.StatusInvalidPrimaryGroup
 		}
-		s.GID = gid
-		if gid != a.GID {
+		if s.GID != a.GID {
 			s.Mask |= vfs.AttrGID
 		}
-		a.GID = gid
 	}
-	if q.Additional&wire.DACLSecurityInformation != 0 {
-		mode, _ := secdesc.ModeOf(d, a.UID, a.GID)
+	if parts&wire.DACLSecurityInformation != 0 {
+		mode, exact := secdesc.ModeOf(d, s.UID, s.GID)
+		if !exact {
+			return s, wire.StatusNotSupported
+		}
 		s.Mode = mode&0o777 | a.Mode&0o7000
 		if mode&^0o777 != 0 {
 			s.Mode = mode & 0o7777 // it has been given as such
 		}
 		s.Mask |= vfs.AttrMode
 	}
-	if s.Mask != 0 {
-		if err := o.object().SetAttr(ctx, o.cred, &s); err != nil {
-			return statusOf(err)
-		}
-		o.changed(ctx, notify.Security)
+	return s, wire.StatusSuccess
+}
+
+// secure gives a new object the security descriptor that came with the request (MS-SMB2 3.3.5.9.2).
+func (c *create) secure(ctx context.Context, o *Open) wire.Status {
+	d := c.ctxs.security
+	if d == nil || c.ctxs.posix { // then the mode counts that came, too
+		return wire.StatusSuccess
 	}
-	return wire.StatusSuccess
+	var parts uint32
+	if d.Control&secdesc.DACLPresent != 0 {
+		parts |= wire.DACLSecurityInformation
+	}
+	if !d.Owner.IsZero() {
+		parts |= wire.OwnerSecurityInformation
+	}
+	if !d.Group.IsZero() {
+		parts |= wire.GroupSecurityInformation
+	}
+	if d.SACL != nil && len(d.SACL.Entries) > 0 {
+		return wire.StatusNotSupported
+	}
+	return o.secure(ctx, d, parts)
 }

@@ -64,9 +64,10 @@ func FromFile(f File) *Descriptor {
 	return &Descriptor{Control: SelfRelative | DACLPresent, Owner: owner, Group: group, DACL: a}
 }
 
-// ModeOf is the mode of a file of user uid and group gid that comes nearest to the list of d. exact
-// is false if the list says something about somebody else, which a mode cannot say. A mode that the list carries
-// (NFSMode) counts alone. Without a list everybody may do everything.
+// ModeOf returns the mode of a file of user uid and group gid that comes nearest to the list of d. exact reports whether
+// the mode says all that the list says of reading, writing and executing, and the list nothing else. Rights that POSIX
+// derives, as that to delete, may accompany these. A mode that the list carries (NFSMode) counts alone. Without a list
+// everybody may do everything.
 func ModeOf(d *Descriptor, uid, gid uint32) (mode uint32, exact bool) {
 	if d.Control&DACLPresent == 0 || d.DACL == nil {
 		return 0777, true
@@ -77,12 +78,7 @@ func ModeOf(d *Descriptor, uid, gid uint32) (mode uint32, exact bool) {
 		if m, ok := e.SID.Mode(); ok {
 			return m, true
 		}
-		if e.Flags&InheritOnly != 0 || !e.decides() {
-			continue
-		}
-		if !everybody(e.SID) && !isUser(e.SID, uid) && !isGroup(e.SID, gid) && !powerful(e) {
-			exact = false
-		}
+		exact = exact && e.inMode(uid, gid)
 	}
 	classes := []func(SID) bool{
 		func(s SID) bool { return isUser(s, uid) || everybody(s) },
@@ -90,9 +86,34 @@ func ModeOf(d *Descriptor, uid, gid uint32) (mode uint32, exact bool) {
 		everybody,
 	}
 	for _, in := range classes {
-		mode = mode<<3 | bits(d.DACL.granted(in))
+		m := d.DACL.granted(in)
+		mode = mode<<3 | bits(m)
+		exact = exact && (m&wire.FileWriteData != 0) == (m&wire.FileAppendData != 0)
 	}
 	return mode, exact
+}
+
+// dataRights are the rights that a mode is about.
+const dataRights = wire.FileReadData | wire.FileWriteData | wire.FileAppendData | wire.FileExecute
+
+// inMode reports whether a mode can say what the entry says: it is about the file itself, its owner, its group or everybody,
+// without a condition, and about reading, writing or executing.
+func (e *ACE) inMode(uid, gid uint32) bool {
+	owner := isUser(e.SID, uid)
+	switch m := e.Mask.MapGeneric(); {
+	case e.Flags&InheritOnly != 0, !e.decides():
+		return false
+	case powerful(e):
+		return true
+	case !owner && !everybody(e.SID) && !isGroup(e.SID, gid):
+		return false
+	case m&dataRights != 0:
+		return true
+	case owner && !e.denies():
+		return m&^(owning|wire.FileReadEA) == 0
+	default: // Linux allows everybody this much, where the mode has no bits
+		return m&^(always|wire.FileReadEA) == 0
+	}
 }
 
 // bits is what of a mode a mask allows.

@@ -44,6 +44,7 @@ func acl(e ...ACE) *Descriptor {
 
 func TestModeOf(t *testing.T) {
 	allow := func(s SID, m wire.AccessMask) ACE { return ACE{Type: AccessAllowed, SID: s, Mask: m} }
+	deny := func(s SID, m wire.AccessMask) ACE { return ACE{Type: AccessDenied, SID: s, Mask: m} }
 	for name, c := range map[string]struct {
 		d     *Descriptor
 		mode  uint32
@@ -58,12 +59,20 @@ func TestModeOf(t *testing.T) {
 		"another user":      {acl(allow(UnixUser(1), wire.FileAllAccess), allow(UnixUser(9), wire.FileAllAccess)), 0700, false},
 		"another group":     {acl(allow(UnixGroup(9), wire.FileGenericRead)), 0, false},
 		"a virtual machine": {acl(allow(NewSID(5, 83, 1, 1, 2), wire.FileAllAccess)), 0, false},
-		"denied first":      {acl(ACE{Type: AccessDenied, SID: Everyone, Mask: wire.FileWriteData}, allow(Everyone, wire.FileAllAccess)), 0555, true},
-		"allowed first":     {acl(allow(Everyone, wire.FileAllAccess), ACE{Type: AccessDenied, SID: Everyone, Mask: wire.FileWriteData}), 0777, true},
-		"append only":       {acl(allow(Everyone, wire.FileAppendData)), 0, true},
-		"inherit only":      {acl(ACE{SID: CreatorOwner, Flags: InheritOnly, Mask: wire.FileAllAccess}, ACE{SID: UnixUser(9), Flags: InheritOnly, Mask: 1}), 0, true},
+		"denied first":      {acl(deny(Everyone, wire.FileWriteData|wire.FileAppendData), allow(Everyone, wire.FileAllAccess)), 0555, true},
+		"denied in part":    {acl(deny(Everyone, wire.FileWriteData), allow(Everyone, wire.FileAllAccess)), 0555, false},
+		"allowed first":     {acl(allow(Everyone, wire.FileAllAccess), deny(Everyone, wire.FileWriteData)), 0777, true},
+		"append only":       {acl(allow(Everyone, wire.FileAppendData)), 0, false},
+		"modify":            {acl(allow(Everyone, wire.FileGenericRead|wire.FileGenericWrite|wire.FileGenericExecute|wire.Delete)), 0777, true},
+		"delete only":       {acl(allow(Everyone, wire.FileGenericRead), allow(Everyone, wire.Delete)), 0444, false},
+		"delete denied":     {acl(deny(Everyone, wire.Delete), allow(Everyone, wire.FileAllAccess)), 0777, false},
+		"owner's own":       {acl(allow(UnixUser(1), wire.ReadControl|wire.WriteDAC)), 0, true},
+		"group's attribute": {acl(allow(UnixGroup(2), wire.FileWriteAttributes)), 0, false},
+		"nothing, by Linux": {acl(allow(Everyone, always|wire.FileReadEA)), 0, true},
+		"inherit only":      {acl(ACE{SID: CreatorOwner, Flags: InheritOnly, Mask: wire.FileAllAccess}), 0, false},
+		"also inherited":    {acl(ACE{SID: Everyone, Flags: ObjectInherit | ContainerInherit, Mask: wire.FileAllAccess}), 0777, true},
 		"owner rights":      {acl(allow(OwnerRights, wire.FileGenericRead|wire.FileGenericWrite)), 0600, true},
-		"condition":         {acl(ACE{Type: AccessAllowedCallback, SID: Everyone, Mask: wire.FileAllAccess}), 0, true},
+		"condition":         {acl(ACE{Type: AccessAllowedCallback, SID: Everyone, Mask: wire.FileAllAccess}), 0, false},
 		"mode of cifs":      {acl(ACE{Type: AccessDenied, SID: NFSMode(04751)}, allow(Everyone, wire.FileAllAccess)), 04751, true},
 		"NFS' users":        {acl(allow(NewSID(5, 88, 1, 1), wire.FileAllAccess), allow(NewSID(5, 88, 2, 2), wire.FileGenericRead)), 0740, true},
 	} {

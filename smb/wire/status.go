@@ -93,6 +93,8 @@ const (
 	StatusEAListInconsistent     Status = 0x80000014
 	StatusInvalidEAFlag          Status = 0x80000015
 	StatusInvalidOwner           Status = 0xC000005A
+	StatusInvalidPrimaryGroup    Status = 0xC000005B
+	StatusAccountLockedOut       Status = 0xC0000234
 	StatusRevisionMismatch       Status = 0xC0000059
 	StatusInvalidACL             Status = 0xC0000077
 	StatusInvalidSID             Status = 0xC0000078

@@ -87,6 +87,8 @@ var statusNames = map[Status]string{
 	StatusEAListInconsistent:     "STATUS_EA_LIST_INCONSISTENT",
 	StatusInvalidEAFlag:          "STATUS_INVALID_EA_FLAG",
 	StatusInvalidOwner:           "STATUS_INVALID_OWNER",
+	StatusInvalidPrimaryGroup:    "STATUS_INVALID_PRIMARY_GROUP",
+	StatusAccountLockedOut:       "STATUS_ACCOUNT_LOCKED_OUT",
 	StatusRevisionMismatch:       "STATUS_REVISION_MISMATCH",
 	StatusInvalidACL:             "STATUS_INVALID_ACL",
 	StatusInvalidSID:             "STATUS_INVALID_SID",
