@@ -52,8 +52,8 @@ var errDropped = errors.New("smb: the client's message ends the connection")
 // keptRequests is how many requests a chain keeps room for, to be used again.
 const keptRequests = 8
 
-// Run implements workers.Task: it executes the requests there still are. When one parks
-// it returns at once: somebody else may be running the chain already.
+// Run implements workers.Task: it executes the requests there still are. When one has to
+// wait it returns, and is called again when the wait has ended.
 func (ch *chain) Run() {
 	c := ch.conn
 	if ch.closed {
@@ -63,7 +63,7 @@ func (ch *chain) Run() {
 			ch.end()
 			return
 		}
-		ch.findOpens()
+		ch.arrived()
 	}
 	if ch.smb1 {
 		ch.multiProtocol()
@@ -72,15 +72,12 @@ func (ch *chain) Run() {
 	}
 	for ch.at < len(ch.reqs) {
 		r := &ch.reqs[ch.at]
-		var st wire.Status
-		if then := r.then; then != nil {
-			r.then = nil
-			st = then(c.srv.ctx, r)
-		} else {
-			st = r.dispatch()
-		}
+		st := r.proceed()
 		if st == statusParked {
-			return
+			if r.wait.park() {
+				return // and somebody else may be running the chain already
+			}
+			continue
 		}
 		if err := ch.finish(r, st); err != nil {
 			c.drop(err)
@@ -113,7 +110,7 @@ func (ch *chain) finish(r *request, st wire.Status) error {
 	if err := r.seal(st, credits); err != nil {
 		return err
 	}
-	r.settle()
+	r.countBuffers()
 	if (ch.out.HasInvalidate || len(ch.out.Place) > 0) && (r.hasToken || r.place.Buf != nil) {
 		ch.flush() // a message carries one token
 	}
@@ -229,8 +226,8 @@ func (ch *chain) encrypt() {
 			return
 		}
 		p = reply{buf: b, n: total}
-		ch.conn.hold.held.Add(int64(b.Cap()))
-		b.SetOwner(&ch.conn.hold)
+		ch.conn.budget.Add(int64(b.Cap()))
+		b.SetOwner(ch.conn.budget)
 	}
 	if err := ch.sealed.seal(p.buf, p.n); err != nil {
 		p.buf.Release()

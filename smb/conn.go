@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fileserver/internal/admission"
 	"fileserver/smb/crypt"
 	"fileserver/smb/transport"
 	"fileserver/smb/wire"
@@ -28,7 +29,7 @@ type Conn struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 	neg    atomic.Pointer[negotiated] // nil until then
-	hold   hold
+	budget *admission.Budget
 
 	mu            sync.Mutex
 	window        *window
@@ -70,11 +71,10 @@ type negotiated struct {
 func (s *Server) Handler(t transport.Conn) transport.Handler {
 	info := t.Info()
 	c := &Conn{
-		srv: s, t: t, info: info, placer: t.Placer(), window: newWindow(), busy: 1,
+		srv: s, t: t, info: info, placer: t.Placer(), window: newWindow(), busy: 1, budget: admission.New(int64(s.cfg.MaxHeld)),
 		log:      s.cfg.Logger.With("remote", info.RemoteAddr, "transport", info.Transport),
 		channels: map[uint64]*channel{}, setups: map[uint64]*setup{},
 	}
-	c.hold.limit = int64(s.cfg.MaxHeld)
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	s.mu.Lock()
 	s.conns[c] = struct{}{}
@@ -157,27 +157,12 @@ func (c *Conn) Closed(err error) {
 func (c *Conn) stop() {
 	c.mu.Lock()
 	c.stopping = true
-	cancels := c.cancels()
 	drained := c.busy == 1 && !c.closed
 	c.mu.Unlock()
-	for _, cancel := range cancels {
-		cancel(wire.StatusCancelled)
-	}
+	c.cancelAll()
 	if drained {
 		c.t.Disconnect(errShutdown, true)
 	}
-}
-
-// cancels makes all outstanding requests cancelled ones, and returns what ends their waits. Called with mu held.
-func (c *Conn) cancels() (list []func(wire.Status)) {
-	for r := c.first; r != nil; r = r.next {
-		r.cancelled = true
-		if r.cancel != nil {
-			list = append(list, r.cancel)
-			r.cancel = nil
-		}
-	}
-	return list
 }
 
 // connEnd is the end of a connection, as a workers.Task.
@@ -187,13 +172,10 @@ type connEnd Conn
 func (e *connEnd) Run() {
 	c := (*Conn)(e)
 	c.mu.Lock()
-	cancels := c.cancels()
 	channels := c.channels
 	c.channels, c.setups = map[uint64]*channel{}, map[uint64]*setup{}
 	c.mu.Unlock()
-	for _, cancel := range cancels {
-		cancel(wire.StatusCancelled)
-	}
+	c.cancelAll()
 	for _, ch := range channels {
 		ch.session.unbind(c)
 	}

@@ -80,7 +80,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	if rc != nil {
 		c.tries++
 		o.end(ctx) // everything may be different when the oplock has been broken
-		return c.r.await(rc, createAgain), false
+		return c.r.await(rc), false
 	}
 	switch {
 	case st != wire.StatusSuccess:

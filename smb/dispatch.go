@@ -7,11 +7,37 @@ import (
 	"fileserver/smb/wire"
 )
 
-// command is a row of the table of commands: what must be there before run is called.
+// operation is what a request asks for, parsed as it arrived: one type per command. What it refers to lies in the message.
+type operation interface {
+	// needs is what the operation's body asks for that is checked before it runs, the same way for all commands.
+	needs() needs
+	// run executes the operation. What it returns is the response's status; a failure needs no body.
+	run(context.Context, *request) wire.Status
+}
+
+// needs is what has to be there, and paid for, before an operation runs.
+type needs struct {
+	onOpen  bool        // an open, request.open
+	file    wire.FileID // of that
+	bytes   uint64      // that CreditCharge has to pay for, of the request's payload or the response's
+	channel wire.Channel
+	info    []byte // the descriptors of the client's memory, if there is a channel
+}
+
+// needsNothing is for operations that need neither open nor credits.
+type needsNothing struct{}
+
+func (needsNothing) needs() needs { return needs{} }
+
+// command is a row of the table of commands: what must be there before its operation runs.
 type command struct {
-	run     func(context.Context, *request) wire.Status
+	// parse makes the operation of the request's message. With an error that is a wire.Status the request is refused with that, with
+	// others with STATUS_INVALID_PARAMETER. What there is of the operation says whose memory the refusal gives back.
+	parse   func(*request) (operation, error)
 	session bool // a session
 	tree    bool // a session and a tree
+	// arrival: the open is found as the message arrives (see arrival.go).
+	arrival bool
 	// ownRoom: run takes its response's buffer itself (request.room, request.payload).
 	ownRoom bool
 	// data: it holds data, as much as its CreditCharge pays for.
@@ -20,54 +46,123 @@ type command struct {
 
 // commands are the commands there are.
 var commands = [wire.Commands]command{
-	wire.CmdNegotiate:      {run: opNegotiate},
-	wire.CmdSessionSetup:   {run: opSessionSetup},
-	wire.CmdLogoff:         {run: opLogoff, session: true},
-	wire.CmdTreeConnect:    {run: opTreeConnect, session: true},
-	wire.CmdTreeDisconnect: {run: opTreeDisconnect, tree: true},
-	wire.CmdCreate:         {run: opCreate, tree: true},
-	wire.CmdClose:          {run: opClose, tree: true},
-	wire.CmdFlush:          {run: opFlush, tree: true},
-	wire.CmdRead:           {run: opRead, tree: true, ownRoom: true, data: true},
-	wire.CmdWrite:          {run: opWrite, tree: true, data: true},
-	wire.CmdLock:           {run: opLock, tree: true},
-	wire.CmdIoctl:          {run: opIoctl, tree: true, ownRoom: true, data: true},
-	wire.CmdCancel:         {run: opCancel, ownRoom: true},
-	wire.CmdEcho:           {run: opEcho},
-	wire.CmdQueryDirectory: {run: opQueryDirectory, tree: true, ownRoom: true, data: true},
-	wire.CmdChangeNotify:   {run: opChangeNotify, tree: true},
-	wire.CmdQueryInfo:      {run: opQueryInfo, tree: true, ownRoom: true, data: true},
-	wire.CmdSetInfo:        {run: opSetInfo, tree: true},
-	wire.CmdOplockBreak:    {run: opOplockBreak, tree: true},
+	wire.CmdNegotiate:      {parse: parseNegotiate},
+	wire.CmdSessionSetup:   {parse: parseSessionSetup},
+	wire.CmdLogoff:         {parse: parseLogoff, session: true},
+	wire.CmdTreeConnect:    {parse: parseTreeConnect, session: true},
+	wire.CmdTreeDisconnect: {parse: parseTreeDisconnect, tree: true},
+	wire.CmdCreate:         {parse: parseCreate, tree: true},
+	wire.CmdClose:          {parse: parseClose, tree: true},
+	wire.CmdFlush:          {parse: parseFlush, tree: true, arrival: true},
+	wire.CmdRead:           {parse: parseRead, tree: true, arrival: true, ownRoom: true, data: true},
+	wire.CmdWrite:          {parse: parseWrite, tree: true, arrival: true, data: true},
+	wire.CmdLock:           {parse: parseLock, tree: true},
+	wire.CmdIoctl:          {parse: parseIoctl, tree: true, ownRoom: true, data: true},
+	wire.CmdCancel:         {parse: parseCancel, ownRoom: true},
+	wire.CmdEcho:           {parse: parseEcho},
+	wire.CmdQueryDirectory: {parse: parseQueryDirectory, tree: true, arrival: true, ownRoom: true, data: true},
+	wire.CmdChangeNotify:   {parse: parseChangeNotify, tree: true, arrival: true},
+	wire.CmdQueryInfo:      {parse: parseQueryInfo, tree: true, arrival: true, ownRoom: true, data: true},
+	wire.CmdSetInfo:        {parse: parseSetInfo, tree: true},
+	wire.CmdOplockBreak:    {parse: parseOplockBreak, tree: true},
 }
 
-// dispatch checks what the request's command needs, and runs it.
-func (r *request) dispatch() wire.Status {
+// parse makes the request's operation of its message. What is wrong with it is answered later, when the request is known to be of whom it says.
+func (r *request) parse() {
 	if r.hdr.Command >= wire.Commands {
-		return wire.StatusInvalidParameter
+		r.bad = wire.StatusInvalidParameter
+		return
 	}
-	r.noteToken()
-	row := &commands[r.hdr.Command]
-	if st := r.resolve(row); st != wire.StatusSuccess {
-		return st
+	r.row = &commands[r.hdr.Command]
+	op, err := r.row.parse(r)
+	if err != nil {
+		r.bad = wire.StatusInvalidParameter
+		if st, ok := err.(wire.Status); ok {
+			r.bad = st
+		}
 	}
-	if row.data {
-		if st := r.admit(); st != wire.StatusSuccess {
+	if op != nil {
+		r.op, r.needs = op, op.needs()
+		r.noteToken()
+	}
+}
+
+// stage is how far a request has come.
+type stage uint8
+
+const (
+	arrived stage = iota
+	checked       // and admitted, as soon as it does not wait any more
+	ready         // to run, as often as it takes
+)
+
+// proceed goes on with the request: from its arrival, or after a wait.
+func (r *request) proceed() wire.Status {
+	if r.wait != nil {
+		if st, again := r.resume(); !again {
 			return st
 		}
 	}
-	return r.run(row)
+	if r.stage == arrived {
+		if st := r.check(); st != wire.StatusSuccess {
+			return st
+		}
+		r.stage = checked
+		if r.row.data {
+			if st := r.admit(); st != wire.StatusSuccess {
+				return st
+			}
+		}
+	}
+	if r.stage == checked {
+		if st := r.prepare(); st != wire.StatusSuccess {
+			return st
+		}
+		r.stage = ready
+	}
+	return r.op.run(r.conn.srv.ctx, r)
 }
 
-// run handles the request.
-func (r *request) run(row *command) wire.Status {
-	if !row.ownRoom {
+// check checks what there is to check before the request holds anything.
+func (r *request) check() wire.Status {
+	if r.row == nil {
+		return r.bad
+	}
+	if st := r.resolve(r.row); st != wire.StatusSuccess {
+		return st
+	}
+	if r.bad != wire.StatusSuccess {
+		return r.bad
+	}
+	return r.paid()
+}
+
+// paid checks that the request's CreditCharge pays for what it needs (MS-SMB2 3.3.5.2.5).
+func (r *request) paid() wire.Status {
+	charge := uint64(max(r.hdr.CreditCharge, 1))
+	if n := r.needs.bytes; n > 64<<10 && (n-1)/(64<<10)+1 > charge && r.conn.largeMTU() {
+		return wire.StatusInvalidParameter
+	}
+	return wire.StatusSuccess
+}
+
+// prepare finds what the operation needs: the client's memory, the open, and room for the response.
+func (r *request) prepare() wire.Status {
+	if st := r.remoteMemory(); st != wire.StatusSuccess {
+		return st
+	}
+	if r.needs.onOpen {
+		if _, st := r.file(r.needs.file); st != wire.StatusSuccess {
+			return st
+		}
+	}
+	if !r.row.ownRoom {
 		if err := r.room(smallRoom); err != nil {
 			r.conn.log.Warn("smb: request refused", "command", r.hdr.Command, "err", err)
 			return statusDrop
 		}
 	}
-	return row.run(r.conn.srv.ctx, r)
+	return wire.StatusSuccess
 }
 
 // resolve finds session and tree and checks signature and encryption (MS-SMB2 3.3.5.2.4 to 3.3.5.2.11).

@@ -43,11 +43,11 @@ func (c *Conn) Message(buf *slab.Buf) {
 		ch.end()
 		return
 	}
+	ch.arrived()
 	if len(ch.reqs) == 1 && ch.reqs[0].hdr.Command == wire.CmdCancel {
 		ch.Run() // it takes no credits, so nothing else would bound how many there are
 		return
 	}
-	ch.findOpens()
 	c.srv.workers.Submit(ch)
 }
 
@@ -124,15 +124,15 @@ func (ch *chain) parse(b []byte) error {
 		if h.Next != 0 {
 			r.msg, b = b[:h.Next:h.Next], b[h.Next:]
 		}
-		if err := c.begin(r, n); err != nil {
+		if err := c.beginLocked(r, n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// begin notes a request (MS-SMB2 3.3.5.2.3). Called with mu held.
-func (c *Conn) begin(r *request, inMessage int) error {
+// beginLocked notes a request (MS-SMB2 3.3.5.2.3).
+func (c *Conn) beginLocked(r *request, inMessage int) error {
 	h := &r.hdr
 	switch {
 	case h.Flags&wire.FlagServerToRedir != 0:
@@ -186,7 +186,7 @@ func (c *Conn) finished(r *request, st wire.Status) (async bool, credits int) {
 	} else {
 		c.last = r.prev
 	}
-	r.prev, r.next, r.cancel = nil, nil, nil
+	r.prev, r.next, r.cancellable = nil, nil, nil
 	if r.asyncID != 0 {
 		c.asyncs--
 		return true, 0
@@ -194,11 +194,11 @@ func (c *Conn) finished(r *request, st wire.Status) (async bool, credits int) {
 	if st >= statusDrop {
 		return false, 0
 	}
-	return false, c.grant(r)
+	return false, c.grantLocked(r)
 }
 
-// grant is how many credits a response grants. Called with mu held.
-func (c *Conn) grant(r *request) int {
+// grantLocked is how many credits a response grants.
+func (c *Conn) grantLocked(r *request) int {
 	limit := c.srv.cfg.MaxCredits
 	if !c.authenticated {
 		limit = min(limit, earlyCredits)

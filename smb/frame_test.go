@@ -175,38 +175,41 @@ func TestLargeSealed(t *testing.T) {
 	c.Dropped()
 }
 
-// waiting makes ECHO a command that waits until it is cancelled or let go.
+// waiting makes CHANGE_NOTIFY a command that waits until it is cancelled or let go.
 type waiting struct {
 	mu    sync.Mutex
-	parks []func(wire.Status)
+	waits []*wait
 	st    chan wire.Status
+}
+
+// waitingRequest is a request of the command.
+type waitingRequest struct {
+	needsNothing
+	w      *waiting
+	waited bool
+}
+
+func (q *waitingRequest) run(_ context.Context, r *request) wire.Status {
+	if q.waited {
+		return r.replyEmpty()
+	}
+	q.waited = true
+	w, st := r.beginAsync()
+	if w == nil {
+		q.w.st <- st
+		return st
+	}
+	q.w.mu.Lock()
+	q.w.waits = append(q.w.waits, w)
+	q.w.mu.Unlock()
+	q.w.st <- wire.StatusPending
+	return statusParked
 }
 
 func withWaiting(t *testing.T) *waiting {
 	w := &waiting{st: make(chan wire.Status, 1024)}
 	old := commands[wire.CmdChangeNotify]
-	commands[wire.CmdChangeNotify] = command{session: true, run: func(_ context.Context, r *request) wire.Status {
-		var once sync.Once
-		end := func(st wire.Status) {
-			once.Do(func() {
-				r.resume(func(_ context.Context, r *request) wire.Status {
-					if st == wire.StatusSuccess {
-						return r.replyEmpty()
-					}
-					return st
-				})
-			})
-		}
-		if st := r.goAsync(end); st != wire.StatusPending {
-			w.st <- st
-			return st
-		}
-		w.mu.Lock()
-		w.parks = append(w.parks, end)
-		w.mu.Unlock()
-		w.st <- wire.StatusPending
-		return statusParked
-	}}
+	commands[wire.CmdChangeNotify] = command{session: true, parse: func(*request) (operation, error) { return &waitingRequest{w: w}, nil }}
 	t.Cleanup(func() { commands[wire.CmdChangeNotify] = old })
 	return w
 }
@@ -218,9 +221,9 @@ func (w *waiting) end(t *testing.T, i int) {
 		t.Fatal(st)
 	}
 	w.mu.Lock()
-	end := w.parks[i]
+	wait := w.waits[i]
 	w.mu.Unlock()
-	end(wire.StatusSuccess)
+	wait.end(wire.StatusSuccess)
 }
 
 func pending(edit func(*wire.Header)) smbtest.Request {

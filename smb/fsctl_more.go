@@ -13,32 +13,24 @@ import (
 // have done also if it failed.
 type changeData func(context.Context, *request, *wire.IoctlRequest) (out []byte, changed bool, st wire.Status)
 
-// recalledFsctl runs the rest of an FSCTL when others do not cache the file's data any more. What has changed is stable
-// afterwards if the open writes through.
+// recalledFsctl runs the rest of an FSCTL when others do not cache the file's data any more: if it has to wait for that, the
+// whole FSCTL runs again. What has changed is stable afterwards if the open writes through.
 func (r *request) recalledFsctl(ctx context.Context, q *wire.IoctlRequest, run changeData) ([]byte, wire.Status) {
-	change := func(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
-		out, changed, st := run(ctx, r, q)
-		if !changed {
-			return out, st
-		}
-		r.open.wrote(ctx)
-		r.open.changed(ctx, notify.Size|notify.LastWrite)
-		if r.open.writesThrough() {
-			if err := r.open.file.Commit(ctx, 0, 0); err != nil && !st.Failed() {
-				st = statusOf(err)
-			}
-		}
+	if rc := r.open.recall(0); rc != nil {
+		return nil, r.await(rc)
+	}
+	out, changed, st := run(ctx, r, q)
+	if !changed {
 		return out, st
 	}
-	rc := r.open.recall(0)
-	if rc == nil {
-		return change(ctx, r, q)
+	r.open.wrote(ctx)
+	r.open.changed(ctx, notify.Size|notify.LastWrite)
+	if r.open.writesThrough() {
+		if err := r.open.file.Commit(ctx, 0, 0); err != nil && !st.Failed() {
+			st = statusOf(err)
+		}
 	}
-	kept := *q
-	return nil, r.await(rc, func(ctx context.Context, r *request) wire.Status {
-		out, st := change(ctx, r, &kept)
-		return r.replyIoctl(kept.Code, kept.FileID, out, st)
-	})
+	return out, st
 }
 
 // fsctlObjectID tells the object ID of a file, which is made of what identifies it anyway (MS-FSA 2.1.5.10.2, 2.1.5.10.12).

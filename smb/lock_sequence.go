@@ -36,12 +36,10 @@ func (r *request) lockReplayed(o *Open, seq uint32) bool {
 
 // lockDone is the success of a LOCK.
 func (r *request) lockDone(o *Open) wire.Status {
-	if q, err := wire.ParseLockRequest(r.msg); err == nil {
-		if i, n, ok := r.sequenced(q.Sequence); ok {
-			o.ranges.mu.Lock()
-			o.ranges.sequences[i] = n
-			o.ranges.mu.Unlock()
-		}
+	if i, n, ok := r.sequenced(r.op.(*lockRequest).Sequence); ok {
+		o.ranges.mu.Lock()
+		o.ranges.sequences[i] = n
+		o.ranges.mu.Unlock()
 	}
 	return r.replyEmpty()
 }

@@ -1,114 +1,88 @@
 package smb
 
 import (
-	"context"
 	"slices"
-	"sync"
 
 	"fileserver/smb/wire"
 	"fileserver/vfs/lock"
 )
 
-// lockWait is a LOCK that waits until what is in its way is unlocked. Whoever wakes
-// it has it try again; it ends with the lock, or with the status that ends it.
+// lockWait is what a LOCK keeps while it waits until what is in its way has been unlocked. Whoever may have moved that ends the
+// wait, and the LOCK tries again. The end of the open ends it with STATUS_RANGE_NOT_LOCKED.
 type lockWait struct {
-	r *request
-	o *Open
-	b byteRange
-
-	mu     sync.Mutex
-	parked bool        // who sets it to false resumes the request
-	missed bool        // it has been woken while it was not parked
-	status wire.Status // with which it has been ended; 0: it has not been
-	waiter *lock.Waiter
+	wait   *wait        // nil: it does not wait
+	waiter *lock.Waiter // with the arbiter, if a lock that it knows is in the way
 }
 
-// waitLock makes the request wait for a lock.
-func (r *request) waitLock(ctx context.Context, o *Open, b byteRange) wire.Status {
-	w := &lockWait{r: r, o: o, b: b}
-	s := &o.ranges
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return wire.StatusRangeNotLocked
-	}
-	s.waiters = append(s.waiters[:len(s.waiters):len(s.waiters)], w)
-	s.mu.Unlock()
-	if st := r.goAsync(w.end); st != wire.StatusPending {
-		w.leave()
+// waitFor waits for a lock that is not to be had now.
+func (q *lockRequest) waitFor(r *request, b byteRange) wire.Status {
+	o := r.open
+	w, st := r.beginAsync()
+	if w == nil {
 		return st
 	}
-	return w.step(ctx, r)
-}
-
-// step tries, and parks the request again if something is in the way still.
-func (w *lockWait) step(_ context.Context, r *request) wire.Status {
-	m := w.o.session.srv.cfg.Locks
+	if q.wait = w; !o.ranges.addWait(w) {
+		return wire.StatusRangeNotLocked
+	}
 	for {
-		w.mu.Lock()
-		st, waiter := w.status, w.waiter
-		w.missed, w.waiter = false, nil
-		w.mu.Unlock()
-		if waiter != nil {
-			waiter.Cancel()
-		}
-		why := inOwnWay
-		if st == wire.StatusSuccess {
-			if st, why = w.o.lockRange(w.b, w); st == wire.StatusSuccess {
-				w.leave()
-				return r.lockDone(w.o)
-			}
-		}
-		if st != wire.StatusLockNotGranted {
-			w.leave()
+		// Once more, now that nobody is missed who unlocks something.
+		st, why := o.lockRange(b, w)
+		switch {
+		case st == wire.StatusSuccess:
+			q.leave(o)
+			return r.lockDone(o)
+		case st != wire.StatusLockNotGranted:
+			q.leave(o)
 			return st
+		case why != inTheWay:
+			return statusParked
 		}
-		if why == inTheWay {
-			var err error
-			r := lock.Range{Off: w.b.off, Len: max(w.b.len, 1)}
-			waiter, err = m.Wait(w.o.key, w.o.lockOwner(), r, w.b.exclusive, w.again)
-			if err != nil { // it would wait for ever
-				w.leave()
-				return wire.StatusLockNotGranted
-			}
-			if waiter == nil {
-				continue
-			}
-		}
-		w.mu.Lock()
-		w.waiter = waiter
-		w.parked = !w.missed && w.status == wire.StatusSuccess
-		parked := w.parked
-		w.mu.Unlock()
-		if parked {
+		rg := lock.Range{Off: b.off, Len: max(b.len, 1)}
+		var err error
+		q.waiter, err = o.session.srv.cfg.Locks.Wait(o.key, o.lockOwner(), rg, b.exclusive, func() { w.end(wire.StatusSuccess) })
+		switch {
+		case err != nil: // it would wait for ever
+			q.leave(o)
+			return wire.StatusLockNotGranted
+		case q.waiter != nil:
 			return statusParked
 		}
 	}
 }
 
-// again has the request try again.
-func (w *lockWait) again() { w.end(wire.StatusSuccess) }
+// resumed implements resumer.
+func (q *lockRequest) resumed(r *request, st wire.Status) (wire.Status, bool) {
+	q.leave(r.open)
+	return st, st == wire.StatusSuccess
+}
 
-// end ends the wait with a status; with success the request tries again. The request is touched
-// only if it is parked.
-func (w *lockWait) end(st wire.Status) {
-	w.mu.Lock()
-	if w.status == wire.StatusSuccess {
-		w.status = st
+// leave has nobody know of the wait any more.
+func (q *lockRequest) leave(o *Open) {
+	if q.waiter != nil {
+		q.waiter.Cancel()
+		q.waiter = nil
 	}
-	parked := w.parked
-	w.parked, w.missed = false, true
-	w.mu.Unlock()
-	if parked {
-		w.r.resume(w.step)
+	if q.wait != nil {
+		o.ranges.removeWait(q.wait)
+		q.wait = nil
 	}
 }
 
-// leave ends that the open knows of the wait.
-func (w *lockWait) leave() {
-	s := &w.o.ranges
+// addWait has the wait end when the open gives back a lock; false: the open has ended.
+func (s *ranges) addWait(w *wait) bool {
 	s.mu.Lock()
-	// Copied, because who wakes the waiters goes through the list without the lock.
-	s.waiters = slices.DeleteFunc(slices.Clone(s.waiters), func(o *lockWait) bool { return o == w })
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.waits = append(s.waits[:len(s.waits):len(s.waits)], w)
+	return true
+}
+
+// removeWait undoes addWait.
+func (s *ranges) removeWait(w *wait) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// Copied, because who ends the waits goes through the list without the lock.
+	s.waits = slices.DeleteFunc(slices.Clone(s.waits), func(o *wait) bool { return o == w })
 }

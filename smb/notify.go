@@ -55,25 +55,26 @@ func (s *changes) arrived(o *Open) *changeWait {
 	return w
 }
 
-// take takes w out of the queue if it has something to answer; otherwise it is parked there, if that is asked for.
-func (s *changes) take(w *changeWait, park bool) bool {
+// take takes w out of the queue if it has something to answer. Otherwise it stays, and wt, if there is one, ends when it has.
+func (s *changes) take(w *changeWait, wt *wait) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case w.status != wire.StatusSuccess:
 	case s.closed:
 		w.status = wire.StatusNotifyCleanup
-	case s.queue[0] == w && s.fill(w):
+	case s.queue[0] == w && s.fillLocked(w):
+		s.events, s.size, s.lost = nil, 0, false
 	default:
-		w.parked = park
+		w.wait = wt
 		return false
 	}
-	s.remove(w)
+	s.removeLocked(w)
 	return true
 }
 
-// fill gives w what there is to tell, if there is anything. mu is held.
-func (s *changes) fill(w *changeWait) bool {
+// fillLocked gives w what there is to tell, and reports whether that is anything.
+func (s *changes) fillLocked(w *changeWait) bool {
 	switch {
 	case s.lost:
 		w.status = wire.StatusNotifyEnumDir
@@ -82,68 +83,45 @@ func (s *changes) fill(w *changeWait) bool {
 	default:
 		return false
 	}
-	s.events, s.size, s.lost = nil, 0, false
 	return true
 }
 
-// remove takes w out of the queue. mu is held.
-func (s *changes) remove(w *changeWait) {
+func (s *changes) removeLocked(w *changeWait) {
 	w.queued = false
 	s.queue = slices.DeleteFunc(s.queue, func(x *changeWait) bool { return x == w })
 }
 
-// first takes out of the queue the one that waits for what there is to tell: nil if there is none, or nothing. mu is held; the caller
-// resumes it without.
-func (s *changes) first() *changeWait {
-	if len(s.queue) == 0 || !s.queue[0].parked || !s.fill(s.queue[0]) {
-		return nil
+// answerLocked gives what there is to tell to the request that waits for it, if it is the first in the queue that does.
+func (s *changes) answerLocked() {
+	for len(s.queue) > 0 {
+		w := s.queue[0]
+		if w.wait == nil || !s.fillLocked(w) {
+			return
+		}
+		s.removeLocked(w)
+		if w.wait.end(wire.StatusSuccess) {
+			s.events, s.size, s.lost = nil, 0, false
+			return
+		}
+		// It has been cancelled: the next one is told.
 	}
-	w := s.queue[0]
-	s.remove(w)
-	return w
-}
-
-// end ends a wait with a status.
-func (s *changes) end(w *changeWait, st wire.Status) {
-	s.mu.Lock()
-	if !w.queued {
-		s.mu.Unlock()
-		return
-	}
-	w.status = st
-	if !w.parked {
-		s.mu.Unlock()
-		return // it will find out
-	}
-	s.remove(w)
-	s.mu.Unlock()
-	w.resume()
 }
 
 // abandon takes w out of the queue, if it is still there.
 func (s *changes) abandon(w *changeWait) {
 	s.mu.Lock()
-	var next *changeWait
+	defer s.mu.Unlock()
 	if w.queued {
-		s.remove(w)
-		next = s.first()
-	}
-	s.mu.Unlock()
-	next.resume()
-}
-
-// resume goes on with the request of one taken out of the queue; of nil it does nothing.
-func (w *changeWait) resume() {
-	if w != nil {
-		w.r.resume(w.answer)
+		s.removeLocked(w)
+		s.answerLocked()
 	}
 }
 
 // tell is told of changes that belong together.
 func (s *changes) tell(list []notify.Event) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
-		s.mu.Unlock()
 		return
 	}
 	gone := false
@@ -152,51 +130,47 @@ func (s *changes) tell(list []notify.Event) {
 		case notify.Gone:
 			gone = true
 		case notify.Lost:
-			s.drop()
+			s.dropLocked()
 		default:
 			name := visiblePath(e.Name)
 			if e.Stream != "" {
 				name += ":" + e.Stream + ":$DATA"
 			}
-			s.keep(wire.Notify{Action: wire.NotifyAction(e.Action), Name: name})
+			s.keepLocked(wire.Notify{Action: wire.NotifyAction(e.Action), Name: name})
 		}
 	}
-	woken := []*changeWait{s.first()}
+	s.answerLocked()
 	if gone {
-		woken = append(woken, s.endAll(wire.StatusDeletePending)...)
-	}
-	s.mu.Unlock()
-	for _, w := range woken {
-		w.resume()
+		s.endAllLocked(wire.StatusDeletePending)
 	}
 }
 
-// keep keeps an event. mu is held.
-func (s *changes) keep(e wire.Notify) {
+// keepLocked keeps an event.
+func (s *changes) keepLocked(e wire.Notify) {
 	if n := len(s.events); s.lost || n > 0 && e.Action == wire.FileActionModified && s.events[n-1] == e {
 		return
 	}
 	if s.size = notifySize(s.size, e.Name); s.size > s.room {
-		s.drop()
+		s.dropLocked()
 		return
 	}
 	s.events = append(s.events, e)
 }
 
-// drop gives up keeping events. mu is held.
-func (s *changes) drop() { s.events, s.size, s.lost = nil, 0, true }
+// dropLocked gives up keeping events.
+func (s *changes) dropLocked() { s.events, s.size, s.lost = nil, 0, true }
 
-// endAll ends all waits. mu is held; the caller resumes without those that it returns.
-func (s *changes) endAll(st wire.Status) (parked []*changeWait) {
+// endAllLocked ends all waits; requests that do not wait yet find the status when they are executed.
+func (s *changes) endAllLocked(st wire.Status) {
 	s.queue = slices.DeleteFunc(s.queue, func(w *changeWait) bool {
-		w.status = st
-		if w.parked {
-			w.queued = false
-			parked = append(parked, w)
+		if w.wait == nil {
+			w.status = st
+			return false
 		}
-		return w.parked
+		w.queued = false
+		w.wait.end(st)
+		return true
 	})
-	return parked
 }
 
 // close ends everything: the directory is being closed.
@@ -204,13 +178,10 @@ func (s *changes) close() {
 	s.mu.Lock()
 	watch := s.watch
 	s.closed, s.watch, s.events = true, nil, nil
-	woken := s.endAll(wire.StatusNotifyCleanup)
+	s.endAllLocked(wire.StatusNotifyCleanup)
 	s.mu.Unlock()
 	if watch != nil {
 		watch.Close()
-	}
-	for _, w := range woken {
-		w.resume()
 	}
 }
 

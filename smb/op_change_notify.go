@@ -6,19 +6,24 @@ import (
 	"fileserver/smb/wire"
 )
 
-// opChangeNotify handles CHANGE_NOTIFY (MS-SMB2 3.3.5.19, MS-FSA 2.1.5.11): it is answered when there is something to tell.
-func opChangeNotify(ctx context.Context, r *request) wire.Status {
+// changeNotifyRequest is a CHANGE_NOTIFY (MS-SMB2 3.3.5.19, MS-FSA 2.1.5.11): it is answered when there is something to tell.
+type changeNotifyRequest struct{ wire.ChangeNotifyRequest }
+
+func parseChangeNotify(r *request) (operation, error) {
 	q, err := wire.ParseChangeNotifyRequest(r.msg)
-	if err != nil || q.OutputLength > r.conn.neg.Load().maxTransact {
-		return wire.StatusInvalidParameter
+	if err == nil && q.OutputLength > r.conn.neg.Load().maxTransact {
+		err = wire.StatusInvalidParameter
 	}
-	if st := r.charge(uint64(q.OutputLength)); st != wire.StatusSuccess {
-		return st
-	}
-	o, st := r.file(q.FileID)
+	return &changeNotifyRequest{q}, err
+}
+
+func (q *changeNotifyRequest) needs() needs {
+	return needs{onOpen: true, file: q.FileID, bytes: uint64(q.OutputLength)}
+}
+
+func (q *changeNotifyRequest) run(ctx context.Context, r *request) wire.Status {
+	o := r.open
 	switch {
-	case st != wire.StatusSuccess:
-		return st
 	case !o.dir:
 		return wire.StatusInvalidParameter
 	case o.granted&wire.FileListDirectory == 0:
@@ -32,40 +37,45 @@ func opChangeNotify(ctx context.Context, r *request) wire.Status {
 		w = o.changes.arrived(o)
 		r.notify = w
 	}
-	if !o.changes.begin(ctx, o, &q) {
+	if !o.changes.begin(ctx, o, &q.ChangeNotifyRequest) {
 		return r.notified(wire.StatusNotifyCleanup)
 	}
-	w.r, w.room = r, int(q.OutputLength)
-	if o.changes.take(w, false) {
-		return w.answer(ctx, r)
+	w.room = int(q.OutputLength)
+	if o.changes.take(w, nil) {
+		return r.tellChanges()
 	}
 	if !r.last() {
 		// The requests behind it would wait, for longer than any client does (MS-SMB2 appendix A on 3.3.5.2.7).
 		return wire.StatusInternalError
 	}
-	if st := r.goAsync(w.cancel); st != wire.StatusPending {
+	wt, st := r.beginAsync()
+	if wt == nil {
 		return st
 	}
-	if o.changes.take(w, true) {
-		return w.answer(ctx, r)
+	if o.changes.take(w, wt) {
+		return r.tellChanges()
 	}
 	return statusParked
+}
+
+// resumed implements resumer.
+func (q *changeNotifyRequest) resumed(r *request, st wire.Status) (wire.Status, bool) {
+	if st != wire.StatusSuccess {
+		return r.notified(st), false
+	}
+	return r.tellChanges(), false
 }
 
 // changeWait is a CHANGE_NOTIFY from its arrival on. Its fields are guarded by the mutex of the open's changes as
 // long as it is queued; then they are the request's.
 type changeWait struct {
 	o      *Open
-	r      *request // nil until it is being executed
-	room   int      // bytes
+	wait   *wait // that ends when there is something to answer; nil: it is not waiting
+	room   int   // bytes
 	queued bool
-	parked bool        // who takes it out of the queue resumes the request
 	status wire.Status // with which it ends; success: with events
 	events []wire.Notify
 }
-
-// cancel ends the wait.
-func (w *changeWait) cancel(st wire.Status) { w.o.changes.end(w, st) }
 
 // abandon has the request not wait any more, if it has been left in the queue by something that failed.
 func (r *request) abandon() {
@@ -75,8 +85,9 @@ func (r *request) abandon() {
 	}
 }
 
-// answer makes the response.
-func (w *changeWait) answer(_ context.Context, r *request) wire.Status {
+// tellChanges makes the response.
+func (r *request) tellChanges() wire.Status {
+	w := r.notify
 	if w.status != wire.StatusSuccess {
 		return r.notified(w.status)
 	}

@@ -6,16 +6,18 @@ import (
 	"fileserver/smb/wire"
 )
 
-// opClose handles CLOSE (MS-SMB2 3.3.5.10).
-func opClose(ctx context.Context, r *request) wire.Status {
+// closeRequest is a CLOSE (MS-SMB2 3.3.5.10).
+type closeRequest struct{ wire.CloseRequest }
+
+func parseClose(r *request) (operation, error) {
 	q, err := wire.ParseCloseRequest(r.msg)
-	if err != nil {
-		return wire.StatusInvalidParameter
-	}
-	o, st := r.file(q.FileID)
-	if st != wire.StatusSuccess {
-		return st
-	}
+	return &closeRequest{q}, err
+}
+
+func (q *closeRequest) needs() needs { return needs{onOpen: true, file: q.FileID} }
+
+func (q *closeRequest) run(ctx context.Context, r *request) wire.Status {
+	o := r.open
 	if !r.session.take(o) {
 		return wire.StatusFileClosed
 	}

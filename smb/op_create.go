@@ -23,8 +23,9 @@ const (
 // maxTries is how often a CREATE begins anew because the file has come, gone, or been broken the oplock of.
 const maxTries = 16
 
-// create is a CREATE being made. It is the request's value while that is parked.
+// create is a CREATE (MS-SMB2 3.3.5.9, MS-FSA 2.1.5.1).
 type create struct {
+	needsNothing
 	r     *request
 	share *Share
 	cred  *vfs.Cred
@@ -41,21 +42,23 @@ type create struct {
 // does reports whether the disposition is one of the set.
 func (c *create) does(set int) bool { return set>>c.q.Disposition&1 != 0 }
 
-// opCreate handles CREATE (MS-SMB2 3.3.5.9, MS-FSA 2.1.5.1).
-func opCreate(ctx context.Context, r *request) wire.Status {
+func parseCreate(r *request) (operation, error) {
 	q, err := wire.ParseCreateRequest(r.msg)
-	if err != nil {
-		return wire.StatusInvalidParameter
+	return &create{q: q}, err
+}
+
+func (c *create) run(ctx context.Context, r *request) wire.Status {
+	if c.r != nil { // it has waited: everything may have changed
+		return c.attempt(ctx)
 	}
 	if r.tree.ipc() {
 		return wire.StatusObjectNameNotFound
 	}
-	c := &create{r: r, share: r.tree.share, cred: r.cred(), q: q}
+	c.r, c.share, c.cred = r, r.tree.share, r.cred()
 	if st := c.check(); st != wire.StatusSuccess {
 		return st
 	}
-	r.value = c
-	return c.run(ctx)
+	return c.attempt(ctx)
 }
 
 // check finds what is wrong with the request whatever there is in the share.
@@ -105,11 +108,8 @@ func (c *create) check() wire.Status {
 	return wire.StatusSuccess
 }
 
-// createAgain goes on when what was waited for is over: from the beginning, as everything may have changed.
-func createAgain(ctx context.Context, r *request) wire.Status { return r.value.(*create).run(ctx) }
-
-// run looks what there is, and opens or creates it.
-func (c *create) run(ctx context.Context) wire.Status {
+// attempt looks what there is, and opens or creates it.
+func (c *create) attempt(ctx context.Context) wire.Status {
 	how := namespace.How(0)
 	if c.q.Options&wire.FileOpenReparsePoint != 0 {
 		how |= namespace.LastLink

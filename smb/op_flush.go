@@ -6,16 +6,19 @@ import (
 	"fileserver/smb/wire"
 )
 
-// opFlush handles FLUSH (MS-SMB2 3.3.5.11).
-func opFlush(ctx context.Context, r *request) wire.Status {
+// flushRequest is a FLUSH (MS-SMB2 3.3.5.11).
+type flushRequest struct{ wire.FlushRequest }
+
+func parseFlush(r *request) (operation, error) {
 	q, err := wire.ParseFlushRequest(r.msg)
-	if err != nil {
-		return wire.StatusInvalidParameter
-	}
-	o, st := r.file(q.FileID)
-	if st != wire.StatusSuccess {
-		return st
-	}
+	return &flushRequest{q}, err
+}
+
+func (q *flushRequest) needs() needs { return needs{onOpen: true, file: q.FileID} }
+
+func (q *flushRequest) run(ctx context.Context, r *request) wire.Status {
+	o := r.open
+	var err error
 	switch {
 	case o.dir:
 		// Names are in the directory: whoever may add some may have them made stable (MS-FSA 2.1.5.7).

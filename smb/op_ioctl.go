@@ -44,37 +44,41 @@ var fsctls = map[wire.FsctlCode]fsctl{
 	wire.FsctlDFSGetReferralsEx:         {run: fsctlNoDFS},
 }
 
-// opIoctl handles IOCTL (MS-SMB2 3.3.5.15).
-func opIoctl(ctx context.Context, r *request) wire.Status {
-	q, err := wire.ParseIoctlRequest(r.msg)
-	if err != nil {
-		return wire.StatusInvalidParameter
+// ioctlRequest is an IOCTL (MS-SMB2 3.3.5.15).
+type ioctlRequest struct{ wire.IoctlRequest }
+
+func parseIoctl(r *request) (operation, error) {
+	w, err := wire.ParseIoctlRequest(r.msg)
+	q := &ioctlRequest{w}
+	limit := r.conn.neg.Load().maxTransact
+	switch {
+	case err != nil:
+		return nil, err
+	case q.Flags != wire.IoctlIsFsctl:
+		return q, wire.StatusNotSupported
+	case uint64(len(q.Input)) > uint64(limit), q.MaxInputResponse > limit, q.MaxOutputResponse > limit:
+		return q, wire.StatusInvalidParameter
 	}
-	if q.Flags != wire.IoctlIsFsctl {
-		return wire.StatusNotSupported
-	}
-	limit := uint64(r.conn.neg.Load().maxTransact)
+	return q, nil
+}
+
+func (q *ioctlRequest) needs() needs {
 	in := uint64(len(q.Input)) + uint64(q.OutputCount)
 	out := uint64(q.MaxInputResponse) + uint64(q.MaxOutputResponse)
-	if uint64(len(q.Input)) > limit || uint64(q.MaxInputResponse) > limit || uint64(q.MaxOutputResponse) > limit {
-		return wire.StatusInvalidParameter
-	}
-	if st := r.charge(max(in, out)); st != wire.StatusSuccess {
-		return st
-	}
+	return needs{onOpen: fsctls[q.Code].open, file: q.FileID, bytes: max(in, out)}
+}
+
+func (q *ioctlRequest) run(ctx context.Context, r *request) wire.Status {
 	row, ok := fsctls[q.Code]
-	if !ok {
+	switch {
+	case !ok:
 		return wire.StatusInvalidDeviceRequest
-	}
-	if row.open {
-		if _, st := r.file(q.FileID); st != wire.StatusSuccess {
-			return st
-		}
+	case row.open:
 		q.FileID = r.open.id
-	} else if q.FileID != wire.AnyFile {
+	case q.FileID != wire.AnyFile:
 		return wire.StatusInvalidParameter
 	}
-	output, st := row.run(ctx, r, &q)
+	output, st := row.run(ctx, r, &q.IoctlRequest)
 	if st == statusParked {
 		return st
 	}

@@ -6,16 +6,21 @@ import (
 	"fileserver/smb/wire"
 )
 
-// opLock handles LOCK (MS-SMB2 3.3.5.14).
-func opLock(ctx context.Context, r *request) wire.Status {
+// lockRequest is a LOCK (MS-SMB2 3.3.5.14).
+type lockRequest struct {
+	wire.LockRequest
+	lockWait
+}
+
+func parseLock(r *request) (operation, error) {
 	q, err := wire.ParseLockRequest(r.msg)
-	if err != nil {
-		return wire.StatusInvalidParameter
-	}
-	o, st := r.file(q.FileID)
-	if st != wire.StatusSuccess {
-		return st
-	}
+	return &lockRequest{LockRequest: q}, err
+}
+
+func (q *lockRequest) needs() needs { return needs{onOpen: true, file: q.FileID} }
+
+func (q *lockRequest) run(_ context.Context, r *request) wire.Status {
+	o := r.open
 	switch {
 	case o.dir:
 		return wire.StatusInvalidDeviceRequest
@@ -29,18 +34,9 @@ func opLock(ctx context.Context, r *request) wire.Status {
 		return r.unlock(o, q.Locks)
 	}
 	if rc := o.recall(0); rc != nil {
-		return r.await(rc, lockRecalled)
+		return r.await(rc)
 	}
-	return r.lock(ctx, o, q.Locks)
-}
-
-// lockRecalled goes on when nobody caches the file any more.
-func lockRecalled(ctx context.Context, r *request) wire.Status {
-	q, err := wire.ParseLockRequest(r.msg)
-	if err != nil {
-		return wire.StatusInvalidParameter
-	}
-	return r.lock(ctx, r.open, q.Locks)
+	return q.lock(r)
 }
 
 // unlock gives locks back, until one fails (MS-SMB2 3.3.5.14.1).
@@ -58,8 +54,8 @@ func (r *request) unlock(o *Open, list wire.LockElements) wire.Status {
 }
 
 // lock takes all the locks of the list, or none (MS-SMB2 3.3.5.14.2). Only a single one may wait.
-func (r *request) lock(ctx context.Context, o *Open, list wire.LockElements) wire.Status {
-	n := list.Len()
+func (q *lockRequest) lock(r *request) wire.Status {
+	o, list, n := r.open, q.Locks, q.Locks.Len()
 	undo := func(taken int) {
 		for i := range taken {
 			e := list.At(i)
@@ -75,7 +71,7 @@ func (r *request) lock(ctx context.Context, o *Open, list wire.LockElements) wir
 		if st == wire.StatusSuccess {
 			st, _ = o.lockRange(b, nil)
 			if st == wire.StatusLockNotGranted && wait {
-				return r.waitLock(ctx, o, b)
+				return q.waitFor(r, b)
 			}
 		}
 		if st != wire.StatusSuccess {

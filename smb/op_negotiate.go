@@ -27,10 +27,21 @@ var dialects = []wire.Dialect{wire.Dialect311, wire.Dialect302, wire.Dialect300,
 // allows reports whether the dialect is within what is configured.
 func (s *Server) allows(d wire.Dialect) bool { return d >= s.cfg.MinDialect && d <= s.cfg.MaxDialect }
 
-// opNegotiate handles NEGOTIATE (MS-SMB2 3.3.5.4).
-func opNegotiate(_ context.Context, r *request) wire.Status {
+// negotiateRequest is a NEGOTIATE (MS-SMB2 3.3.5.4).
+type negotiateRequest struct {
+	needsNothing
+	wire.NegotiateRequest
+	err error // a client whose request is malformed may try again
+}
+
+func parseNegotiate(r *request) (operation, error) {
+	q, err := wire.ParseNegotiateRequest(r.msg)
+	return &negotiateRequest{NegotiateRequest: q, err: err}, nil
+}
+
+func (q *negotiateRequest) run(_ context.Context, r *request) wire.Status {
 	c := r.conn
-	n, q, st := c.negotiate(r.msg)
+	n, st := c.negotiate(q)
 	if st != wire.StatusSuccess {
 		c.mu.Lock()
 		c.negotiating = false // it may try again
@@ -56,10 +67,9 @@ func opNegotiate(_ context.Context, r *request) wire.Status {
 }
 
 // negotiate decides upon the client's offer.
-func (c *Conn) negotiate(msg []byte) (*negotiated, *wire.NegotiateRequest, wire.Status) {
-	q, err := wire.ParseNegotiateRequest(msg)
-	if err != nil || q.Dialects.Len() == 0 {
-		return nil, nil, wire.StatusInvalidParameter
+func (c *Conn) negotiate(q *negotiateRequest) (*negotiated, wire.Status) {
+	if q.err != nil || q.Dialects.Len() == 0 {
+		return nil, wire.StatusInvalidParameter
 	}
 	n := &negotiated{
 		clientGUID: q.ClientGUID, clientCaps: q.Capabilities, clientSecurity: q.SecurityMode,
@@ -67,18 +77,18 @@ func (c *Conn) negotiate(msg []byte) (*negotiated, *wire.NegotiateRequest, wire.
 	}
 	i := slices.IndexFunc(dialects, func(d wire.Dialect) bool { return c.srv.allows(d) && q.Dialects.Has(uint16(d)) })
 	if i < 0 {
-		return nil, nil, wire.StatusNotSupported
+		return nil, wire.StatusNotSupported
 	}
 	n.dialect = dialects[i]
 	n.signing = crypt.AlgorithmOf(crypt.Dialect(n.dialect))
 	if n.dialect == wire.Dialect311 {
 		if st := n.choose(q.Contexts, c.srv.cfg.Ciphers); st != wire.StatusSuccess {
-			return nil, nil, st
+			return nil, st
 		}
 	}
 	c.settle(n)
-	n.leasesOnly = n.linux(&q)
-	return n, &q, wire.StatusSuccess
+	n.leasesOnly = n.linux(&q.NegotiateRequest)
+	return n, wire.StatusSuccess
 }
 
 // linux reports whether the client is, or may be, Linux' cifs with a dialect in which it does not heed the breaks of oplocks (of Samba

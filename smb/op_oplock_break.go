@@ -6,22 +6,30 @@ import (
 	"fileserver/smb/wire"
 )
 
-// opOplockBreak handles OPLOCK_BREAK: a client's answer to a break (MS-SMB2 3.3.5.22.1).
-func opOplockBreak(_ context.Context, r *request) wire.Status {
+// oplockBreakAck is a client's answer to the break of an oplock (MS-SMB2 3.3.5.22.1).
+type oplockBreakAck struct{ wire.OplockBreak }
+
+// leaseBreakAck is a client's answer to the break of a lease (MS-SMB2 3.3.5.22.2).
+type leaseBreakAck struct{ needsNothing }
+
+func parseOplockBreak(r *request) (operation, error) {
 	if wire.IsLeaseBreak(r.msg) {
-		if _, err := wire.ParseLeaseBreakAck(r.msg); err != nil {
-			return wire.StatusInvalidParameter
-		}
-		return wire.StatusObjectNameNotFound // no leases are granted (MS-SMB2 3.3.5.22.2)
+		_, err := wire.ParseLeaseBreakAck(r.msg)
+		return leaseBreakAck{}, err
 	}
 	q, err := wire.ParseOplockBreak(r.msg)
-	if err != nil {
-		return wire.StatusInvalidParameter
-	}
-	o, st := r.file(q.FileID)
-	if st != wire.StatusSuccess {
-		return st
-	}
+	return &oplockBreakAck{q}, err
+}
+
+// run finds no lease, as none are granted.
+func (leaseBreakAck) run(context.Context, *request) wire.Status {
+	return wire.StatusObjectNameNotFound
+}
+
+func (q *oplockBreakAck) needs() needs { return needs{onOpen: true, file: q.FileID} }
+
+func (q *oplockBreakAck) run(_ context.Context, r *request) wire.Status {
+	o := r.open
 	level, st := o.acknowledge(q.Level)
 	if st != wire.StatusSuccess {
 		return st

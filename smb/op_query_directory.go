@@ -14,19 +14,23 @@ const listSlack = 1024
 // maxListing is the most, bytes, that a response lists: a client that gives more room asks again.
 const maxListing = 1 << 20
 
-// opQueryDirectory handles QUERY_DIRECTORY (MS-SMB2 3.3.5.18).
-func opQueryDirectory(ctx context.Context, r *request) wire.Status {
+// queryDirectoryRequest is a QUERY_DIRECTORY (MS-SMB2 3.3.5.18).
+type queryDirectoryRequest struct{ wire.QueryDirectoryRequest }
+
+func parseQueryDirectory(r *request) (operation, error) {
 	q, err := wire.ParseQueryDirectoryRequest(r.msg)
-	if err != nil || q.OutputLength > r.conn.neg.Load().maxTransact {
-		return wire.StatusInvalidParameter
+	if err == nil && q.OutputLength > r.conn.neg.Load().maxTransact {
+		err = wire.StatusInvalidParameter
 	}
-	if st := r.charge(max(uint64(q.OutputLength), uint64(len(q.Pattern)))); st != wire.StatusSuccess {
-		return st
-	}
-	o, st := r.file(q.FileID)
-	if st != wire.StatusSuccess {
-		return st
-	}
+	return &queryDirectoryRequest{q}, err
+}
+
+func (q *queryDirectoryRequest) needs() needs {
+	return needs{onOpen: true, file: q.FileID, bytes: max(uint64(q.OutputLength), uint64(len(q.Pattern)))}
+}
+
+func (q *queryDirectoryRequest) run(ctx context.Context, r *request) wire.Status {
+	o := r.open
 	posix := r.conn.neg.Load().posix
 	switch {
 	case !o.dir:

@@ -21,24 +21,26 @@ type infoRow struct {
 	run    func(*infoQuery) wire.Status
 }
 
-// opQueryInfo handles QUERY_INFO (MS-SMB2 3.3.5.20).
-func opQueryInfo(ctx context.Context, r *request) wire.Status {
+// queryInfoRequest is a QUERY_INFO (MS-SMB2 3.3.5.20).
+type queryInfoRequest struct{ wire.QueryInfoRequest }
+
+func parseQueryInfo(r *request) (operation, error) {
 	q, err := wire.ParseQueryInfoRequest(r.msg)
-	limit := r.conn.neg.Load().maxTransact
-	if err != nil || q.OutputLength > limit || len(q.Input) > int(limit) {
-		return wire.StatusInvalidParameter
+	if limit := r.conn.neg.Load().maxTransact; err == nil && (q.OutputLength > limit || len(q.Input) > int(limit)) {
+		err = wire.StatusInvalidParameter
 	}
-	if st := r.charge(max(uint64(q.OutputLength), uint64(len(q.Input)))); st != wire.StatusSuccess {
-		return st
-	}
-	o, st := r.file(q.FileID)
-	if st != wire.StatusSuccess {
-		return st
-	}
+	return &queryInfoRequest{q}, err
+}
+
+func (q *queryInfoRequest) needs() needs {
+	return needs{onOpen: true, file: q.FileID, bytes: max(uint64(q.OutputLength), uint64(len(q.Input)))}
+}
+
+func (q *queryInfoRequest) run(ctx context.Context, r *request) (st wire.Status) {
 	if r.room(smallRoom) != nil {
 		return statusDrop
 	}
-	iq := infoQuery{ctx: ctx, r: r, o: o, q: &q, out: wire.AppendOutputResponse(r.out, 0, 0)}
+	iq := infoQuery{ctx: ctx, r: r, o: r.open, q: &q.QueryInfoRequest, out: wire.AppendOutputResponse(r.out, 0, 0)}
 	switch q.Type {
 	case wire.InfoFile:
 		st = iq.file()

@@ -7,22 +7,26 @@ import (
 	"fileserver/smb/wire"
 )
 
-// opRead handles READ (MS-SMB2 3.3.5.12).
-func opRead(ctx context.Context, r *request) wire.Status {
-	q, err := wire.ParseReadRequest(r.msg)
-	if err != nil || q.Length > r.conn.neg.Load().maxRead {
-		return wire.StatusInvalidParameter
+// readRequest is a READ (MS-SMB2 3.3.5.12).
+type readRequest struct{ wire.ReadRequest }
+
+func parseRead(r *request) (_ operation, err error) {
+	q := &r.read
+	if q.ReadRequest, err = wire.ParseReadRequest(r.msg); err != nil {
+		return nil, err
 	}
-	if st := r.charge(uint64(q.Length)); st != wire.StatusSuccess {
-		return st
+	if q.Length > r.conn.neg.Load().maxRead {
+		err = wire.StatusInvalidParameter
 	}
-	if st := r.rdma(q.Channel, q.ChannelInfo); st != wire.StatusSuccess {
-		return st
-	}
-	o, st := r.file(q.FileID)
-	if st != wire.StatusSuccess {
-		return st
-	}
+	return q, err
+}
+
+func (q *readRequest) needs() needs {
+	return needs{onOpen: true, file: q.FileID, bytes: uint64(q.Length), channel: q.Channel, info: q.ChannelInfo}
+}
+
+func (q *readRequest) run(ctx context.Context, r *request) wire.Status {
+	o := r.open
 	switch {
 	case o.dir:
 		return wire.StatusInvalidDeviceRequest
@@ -35,20 +39,20 @@ func opRead(ctx context.Context, r *request) wire.Status {
 		return wire.StatusFileLockConflict
 	}
 	if len(r.into) > 0 && q.Length > 0 {
-		return r.readPlaced(ctx, o, &q)
+		return q.placed(ctx, r)
 	}
-	return r.readInline(ctx, o, &q)
+	return q.inline(ctx, r)
 }
 
-// readInline reads into the response, behind its header: there it can be encrypted, and is sent from.
-func (r *request) readInline(ctx context.Context, o *Open, q *wire.ReadRequest) wire.Status {
+// inline reads into the response, behind its header: there it can be encrypted, and from there it is sent.
+func (q *readRequest) inline(ctx context.Context, r *request) wire.Status {
 	// Linux asks for as much as RDMA could move even where it does not use it, and asks on when it gets less.
 	q.Length = min(q.Length, uint32(r.conn.maxInline()))
 	p, err := r.payload(wire.ReadResponseLen, int(q.Length))
 	if err != nil {
 		return statusDrop
 	}
-	n, st := o.read(ctx, p, q)
+	n, st := r.open.read(ctx, p, &q.ReadRequest)
 	if st != wire.StatusSuccess {
 		return st
 	}
@@ -58,8 +62,8 @@ func (r *request) readInline(ctx context.Context, o *Open, q *wire.ReadRequest) 
 	return wire.StatusSuccess
 }
 
-// readPlaced reads into a buffer that is written to the client's memory before the response (MS-SMB2 3.3.5.12).
-func (r *request) readPlaced(ctx context.Context, o *Open, q *wire.ReadRequest) wire.Status {
+// placed reads into a buffer that is written to the client's memory before the response (MS-SMB2 3.3.5.12).
+func (q *readRequest) placed(ctx context.Context, r *request) wire.Status {
 	if uint64(q.Length) > r.intoLen() {
 		return wire.StatusInvalidParameter
 	}
@@ -67,7 +71,7 @@ func (r *request) readPlaced(ctx context.Context, o *Open, q *wire.ReadRequest) 
 	if err != nil {
 		return statusDrop
 	}
-	n, st := o.read(ctx, buf.Bytes(), q)
+	n, st := r.open.read(ctx, buf.Bytes(), &q.ReadRequest)
 	if st != wire.StatusSuccess {
 		buf.Release()
 		return st

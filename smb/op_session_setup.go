@@ -28,18 +28,24 @@ type setup struct {
 	known    bool      // it is one of them
 }
 
-// opSessionSetup handles SESSION_SETUP (MS-SMB2 3.3.5.5).
-func opSessionSetup(ctx context.Context, r *request) wire.Status {
+// sessionSetupRequest is a SESSION_SETUP (MS-SMB2 3.3.5.5).
+type sessionSetupRequest struct {
+	needsNothing
+	wire.SessionSetupRequest
+}
+
+func parseSessionSetup(r *request) (operation, error) {
 	q, err := wire.ParseSessionSetupRequest(r.msg)
-	if err != nil {
-		return wire.StatusInvalidParameter
-	}
+	return &sessionSetupRequest{SessionSetupRequest: q}, err
+}
+
+func (q *sessionSetupRequest) run(ctx context.Context, r *request) wire.Status {
 	n := r.conn.neg.Load()
 	if r.conn.srv.cfg.Encryption == Required && n.cipher == crypt.NoCipher {
 		r.conn.log.Warn("smb: a client that cannot encrypt is refused", "dialect", n.dialect)
 		return wire.StatusAccessDenied
 	}
-	u, st := r.setup(&q)
+	u, st := r.setup(&q.SessionSetupRequest)
 	if st != wire.StatusSuccess {
 		return st
 	}
@@ -64,7 +70,7 @@ func opSessionSetup(ctx context.Context, r *request) wire.Status {
 		return wire.StatusMoreProcessingRequired
 	}
 	r.conn.forget(u)
-	flags, st := r.complete(ctx, u, &q)
+	flags, st := r.complete(ctx, u, &q.SessionSetupRequest)
 	if st != wire.StatusSuccess {
 		return st
 	}
@@ -211,7 +217,7 @@ func (r *request) loginFailed(u *setup, err error) wire.Status {
 	if wait == 0 {
 		return st
 	}
-	return r.sleep(wait, st)
+	return r.delay(wait, st)
 }
 
 // complete makes the session, or the channel, or renews the session, and returns the flags of the response.

@@ -32,19 +32,26 @@ var fileSets = map[wire.InfoClass]setRow{
 	wire.FileValidDataLengthInformation: {wire.FileWriteData, true, setValidDataLength},
 }
 
-// opSetInfo handles SET_INFO (MS-SMB2 3.3.5.21).
-func opSetInfo(ctx context.Context, r *request) wire.Status {
+// setInfoRequest is a SET_INFO (MS-SMB2 3.3.5.21).
+type setInfoRequest struct {
+	wire.SetInfoRequest
+	recall *lock.Recall // that it has to wait for
+}
+
+func parseSetInfo(r *request) (operation, error) {
 	q, err := wire.ParseSetInfoRequest(r.msg)
-	if err != nil || len(q.Input) > int(r.conn.neg.Load().maxTransact) {
-		return wire.StatusInvalidParameter
+	if err == nil && len(q.Input) > int(r.conn.neg.Load().maxTransact) {
+		err = wire.StatusInvalidParameter
 	}
-	if st := r.charge(uint64(len(q.Input))); st != wire.StatusSuccess {
-		return st
-	}
-	o, st := r.file(q.FileID)
-	if st != wire.StatusSuccess {
-		return st
-	}
+	return &setInfoRequest{SetInfoRequest: q}, err
+}
+
+func (q *setInfoRequest) needs() needs {
+	return needs{onOpen: true, file: q.FileID, bytes: uint64(len(q.Input))}
+}
+
+func (q *setInfoRequest) run(ctx context.Context, r *request) wire.Status {
+	o := r.open
 	switch q.Type {
 	case wire.InfoFile:
 		row, ok := fileSets[q.Class]
@@ -56,27 +63,18 @@ func opSetInfo(ctx context.Context, r *request) wire.Status {
 		}
 		if row.recall {
 			if rc := o.recall(lock.Caching(0)); rc != nil {
-				return r.await(rc, setRecalled)
+				return r.await(rc)
 			}
 		}
-		return r.setInfo(row.run(ctx, r, o, &q))
+		return r.setInfo(row.run(ctx, r, o, &q.SetInfoRequest))
 	case wire.InfoSecurity:
-		return r.setInfo(r.setSecurity(ctx, o, &q))
+		return r.setInfo(r.setSecurity(ctx, o, &q.SetInfoRequest))
 	case wire.InfoFilesystem:
-		return setFilesystem(&q)
+		return setFilesystem(&q.SetInfoRequest)
 	case wire.InfoQuota:
 		return wire.StatusNotSupported
 	}
 	return wire.StatusInvalidParameter
-}
-
-// setRecalled goes on when nobody caches the file any more.
-func setRecalled(ctx context.Context, r *request) wire.Status {
-	q, err := wire.ParseSetInfoRequest(r.msg)
-	if err != nil {
-		return wire.StatusInvalidParameter
-	}
-	return r.setInfo(fileSets[q.Class].run(ctx, r, r.open, &q))
 }
 
 // setInfo makes the response.

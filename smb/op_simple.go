@@ -6,28 +6,33 @@ import (
 	"fileserver/smb/wire"
 )
 
-// opEcho handles ECHO (MS-SMB2 3.3.5.17).
-func opEcho(_ context.Context, r *request) wire.Status {
-	if wire.ParseEmpty(r.msg) != nil {
-		return wire.StatusInvalidParameter
-	}
+// echoRequest is an ECHO (MS-SMB2 3.3.5.17).
+type echoRequest struct{ needsNothing }
+
+func parseEcho(r *request) (operation, error) { return echoRequest{}, wire.ParseEmpty(r.msg) }
+
+func (echoRequest) run(_ context.Context, r *request) wire.Status {
 	return r.replyEmpty()
 }
 
-// opLogoff handles LOGOFF (MS-SMB2 3.3.5.6).
-func opLogoff(ctx context.Context, r *request) wire.Status {
-	if wire.ParseEmpty(r.msg) != nil {
-		return wire.StatusInvalidParameter
-	}
+// logoffRequest is a LOGOFF (MS-SMB2 3.3.5.6).
+type logoffRequest struct{ needsNothing }
+
+func parseLogoff(r *request) (operation, error) { return logoffRequest{}, wire.ParseEmpty(r.msg) }
+
+func (logoffRequest) run(ctx context.Context, r *request) wire.Status {
 	r.session.end(ctx)
 	return r.replyEmpty()
 }
 
-// opTreeDisconnect handles TREE_DISCONNECT (MS-SMB2 3.3.5.8).
-func opTreeDisconnect(ctx context.Context, r *request) wire.Status {
-	if wire.ParseEmpty(r.msg) != nil {
-		return wire.StatusInvalidParameter
-	}
+// treeDisconnectRequest is a TREE_DISCONNECT (MS-SMB2 3.3.5.8).
+type treeDisconnectRequest struct{ needsNothing }
+
+func parseTreeDisconnect(r *request) (operation, error) {
+	return treeDisconnectRequest{}, wire.ParseEmpty(r.msg)
+}
+
+func (treeDisconnectRequest) run(ctx context.Context, r *request) wire.Status {
 	r.session.removeTree(ctx, r.tree)
 	r.chain.tree = nil
 	return r.replyEmpty()

@@ -10,12 +10,21 @@ import (
 // maxPath is the longest path of a TREE_CONNECT, bytes: a server's name and a share's (MS-SMB2 2.2.9, MS-DTYP 2.2.57).
 const maxPath = 2 * (2 + 255 + 1 + 80)
 
-// opTreeConnect handles TREE_CONNECT (MS-SMB2 3.3.5.7).
-func opTreeConnect(ctx context.Context, r *request) wire.Status {
+// treeConnectRequest is a TREE_CONNECT (MS-SMB2 3.3.5.7).
+type treeConnectRequest struct {
+	needsNothing
+	wire.TreeConnectRequest
+}
+
+func parseTreeConnect(r *request) (operation, error) {
 	q, err := wire.ParseTreeConnectRequest(r.msg)
-	if err != nil || len(q.Path) > maxPath {
-		return wire.StatusInvalidParameter
+	if err == nil && len(q.Path) > maxPath {
+		err = wire.StatusInvalidParameter
 	}
+	return &treeConnectRequest{TreeConnectRequest: q}, err
+}
+
+func (q *treeConnectRequest) run(ctx context.Context, r *request) wire.Status {
 	if u := r.session.who(); r.conn.dialect() == wire.Dialect311 && !u.Guest && !u.Anonymous && !r.sign && !r.encrypted() {
 		r.conn.log.Warn("smb: TREE_CONNECT neither signed nor encrypted", "user", u.Name)
 		return statusDrop

@@ -8,57 +8,61 @@ import (
 	"fileserver/vfs"
 )
 
-// opWrite handles WRITE (MS-SMB2 3.3.5.13).
-func opWrite(ctx context.Context, r *request) wire.Status {
-	q, err := wire.ParseWriteRequest(r.msg)
-	if err != nil {
-		return wire.StatusInvalidParameter
+// writeRequest is a WRITE (MS-SMB2 3.3.5.13).
+type writeRequest struct {
+	wire.WriteRequest
+	n int // bytes to be written, wherever they are
+}
+
+func parseWrite(r *request) (_ operation, err error) {
+	q := &r.write
+	if q.WriteRequest, err = wire.ParseWriteRequest(r.msg); err != nil {
+		return nil, err
 	}
-	if st := r.rdma(q.Channel, q.ChannelInfo); st != wire.StatusSuccess {
-		return st
-	}
-	n := uint64(len(q.Data))
-	if len(r.into) > 0 {
-		// The data is in the client's memory: none is in the request, and there is no less than is to be written.
-		if n = uint64(q.RemainingBytes); len(q.Data) > 0 || n > r.intoLen() {
-			return wire.StatusInvalidParameter
+	q.n = len(q.Data)
+	if q.Channel.RDMA() && r.conn.dialect() >= wire.Dialect300 {
+		// The data is in the client's memory: none is in the request.
+		if q.n = int(q.RemainingBytes); len(q.Data) > 0 {
+			err = wire.StatusInvalidParameter
 		}
 	}
-	if n > uint64(r.conn.neg.Load().maxWrite) {
-		return wire.StatusInvalidParameter
+	if uint64(q.n) > uint64(r.conn.neg.Load().maxWrite) {
+		err = wire.StatusInvalidParameter
 	}
-	if st := r.charge(n); st != wire.StatusSuccess {
-		return st
-	}
-	o, st := r.file(q.FileID)
-	if st != wire.StatusSuccess {
-		return st
-	}
+	return q, err
+}
+
+func (q *writeRequest) needs() needs {
+	return needs{onOpen: true, file: q.FileID, bytes: uint64(q.n), channel: q.Channel, info: q.ChannelInfo}
+}
+
+// run gets the data first, if it is in the client's memory. It looks at oplocks and locks after that, so that nothing comes
+// between them and the write.
+func (q *writeRequest) run(ctx context.Context, r *request) wire.Status {
+	o, n := r.open, uint64(q.n)
 	if st := o.mayWrite(q.Offset, n); st != wire.StatusSuccess {
 		return st
 	}
-	r.value = o
+	data := q.Data
+	if len(r.into) > 0 && n > 0 {
+		if n > r.intoLen() {
+			return wire.StatusInvalidParameter
+		}
+		if r.data == nil {
+			return r.pull(q.n)
+		}
+		data = r.data.Bytes()[:n]
+	}
 	if rc := o.recall(0); rc != nil {
-		// The client is not told: whoever caches answers soon, or is taken its claim.
-		return r.await(rc, writeRecalled)
+		return r.await(rc)
 	}
-	return r.startWrite(ctx, o, &q, int(n))
+	if q.Offset != appendOffset && o.lockedByOthers(q.Offset, n, true) {
+		return wire.StatusFileLockConflict
+	}
+	return q.write(ctx, r, data)
 }
 
-// writeRecalled goes on when nobody caches the file any more.
-func writeRecalled(ctx context.Context, r *request) wire.Status {
-	q, err := wire.ParseWriteRequest(r.msg)
-	if err != nil {
-		return wire.StatusInvalidParameter
-	}
-	n := len(q.Data)
-	if len(r.into) > 0 {
-		n = int(q.RemainingBytes)
-	}
-	return r.startWrite(ctx, r.open, &q, n)
-}
-
-// mayWrite checks access, range and locks. Of what goes beyond the largest file that there can be nothing is written (MS-FSA 2.1.5.4).
+// mayWrite checks access and range. Of what goes beyond the largest file that there can be nothing is written (MS-FSA 2.1.5.4).
 func (o *Open) mayWrite(off, n uint64) wire.Status {
 	switch {
 	case o.dir:
@@ -69,8 +73,6 @@ func (o *Open) mayWrite(off, n uint64) wire.Status {
 		return wire.StatusSuccess
 	case off > math.MaxInt64 || off+n > math.MaxInt64, n > 0 && off+n > uint64(o.tree.share.FS.Caps().MaxFileSize):
 		return wire.StatusInvalidParameter
-	case o.lockedByOthers(off, n, true):
-		return wire.StatusFileLockConflict
 	}
 	return wire.StatusSuccess
 }
@@ -79,33 +81,9 @@ func (o *Open) mayWrite(off, n uint64) wire.Status {
 // Windows: to all others it is a negative offset.
 const appendOffset = ^uint64(0)
 
-// startWrite writes what is in the request, or gets it from the client's memory first.
-func (r *request) startWrite(ctx context.Context, o *Open, q *wire.WriteRequest, n int) wire.Status {
-	if len(r.into) == 0 || n == 0 {
-		return r.write(ctx, o, q, q.Data)
-	}
-	buf, err := r.conn.memory(n)
-	if err != nil {
-		return statusDrop
-	}
-	r.data = buf
-	return r.pull(buf, 0, n, writePulled)
-}
-
-// writePulled writes what has come from the client's memory.
-func writePulled(ctx context.Context, r *request) wire.Status {
-	if r.placed != nil {
-		r.conn.log.Debug("smb: RDMA READ failed", "err", r.placed)
-		return wire.StatusInvalidParameter
-	}
-	q, err := wire.ParseWriteRequest(r.msg)
-	if err != nil {
-		return wire.StatusInvalidParameter
-	}
-	return r.write(ctx, r.open, &q, r.data.Bytes()[:q.RemainingBytes])
-}
-
-func (r *request) write(ctx context.Context, o *Open, q *wire.WriteRequest, data []byte) wire.Status {
+// write writes the data to the file.
+func (q *writeRequest) write(ctx context.Context, r *request, data []byte) wire.Status {
+	o := r.open
 	if len(data) == 0 { // anywhere (MS-FSA 2.1.5.4)
 		return r.reply(&wire.WriteResponse{})
 	}

@@ -35,6 +35,7 @@ type Open struct {
 	claim   *lock.Open         // share modes; nil where there are none
 	// deleteOnClose: FILE_DELETE_ON_CLOSE was asked for.
 	deleteOnClose bool
+	ended         atomic.Bool // it claims nothing any more
 	refs          atomic.Int32
 	openState
 
@@ -58,6 +59,7 @@ func newOpen(r *request, n vfs.Node, k *link) *Open {
 // end gives up what the open claims. It is called once, with the open out of its session, by CLOSE, or because tree,
 // session or connection have ended; it gives back the session's reference.
 func (o *Open) end(ctx context.Context) {
+	o.ended.Store(true)
 	o.endState()
 	path := o.path()
 	var del *vfs.Cred

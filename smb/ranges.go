@@ -38,13 +38,13 @@ func (b *byteRange) meets(c *byteRange) bool {
 // locked more than once the strongest lock counts. That locks are taken and given back one by one, and how
 // those of one open conflict, is SMB's own (MS-FSA 2.1.4.10, 2.1.5.8, 2.1.5.9).
 //
-// Lock order: mu, then zeroLocks.mu or the arbiter. A waiter's own lock is a leaf.
+// Lock order: mu, then zeroLocks.mu or the arbiter.
 type ranges struct {
 	count atomic.Int32 // of list
 
 	mu        sync.Mutex
 	list      []byteRange
-	waiters   []*lockWait // parked requests of this open
+	waits     []*wait // of LOCKs of this open
 	closed    bool
 	sequences lockSequences
 }
@@ -86,9 +86,9 @@ const (
 	zeroLength                 // another's without bytes
 )
 
-// lockRange takes a lock, or tells what keeps it from that. Where it is a lock of another open without bytes w, if there is one, is told when such are
+// lockRange takes a lock, or tells what keeps it from that. Where it is a lock of another open without bytes w, if there is one, ends when such are
 // given back.
-func (o *Open) lockRange(b byteRange, w *lockWait) (wire.Status, obstacle) {
+func (o *Open) lockRange(b byteRange, w *wait) (wire.Status, obstacle) {
 	s := &o.ranges
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,13 +207,13 @@ func (o *Open) unlockRange(off, n uint64) wire.Status {
 			}
 		})
 	}
-	waiters := s.waiters
+	waits := s.waits
 	s.mu.Unlock()
 	if b.len == 0 {
 		o.session.srv.zeroLocks.remove(o, &b)
 	}
-	for _, w := range waiters {
-		w.again()
+	for _, w := range waits {
+		w.end(wire.StatusSuccess)
 	}
 	return wire.StatusSuccess
 }
@@ -223,11 +223,11 @@ func (o *Open) unlockAll() {
 	s := &o.ranges
 	s.mu.Lock()
 	s.closed = true
-	list, waiters := s.list, s.waiters
-	s.list, s.waiters = nil, nil
+	list, waits := s.list, s.waits
+	s.list, s.waits = nil, nil
 	s.count.Store(0)
 	s.mu.Unlock()
-	for _, w := range waiters {
+	for _, w := range waits {
 		w.end(wire.StatusRangeNotLocked)
 	}
 	for i := range list {

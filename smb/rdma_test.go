@@ -16,14 +16,8 @@ import (
 func mirrored(t *testing.T) {
 	oldRead, oldWrite := commands[wire.CmdRead], commands[wire.CmdWrite]
 	t.Cleanup(func() { commands[wire.CmdRead], commands[wire.CmdWrite] = oldRead, oldWrite })
-	commands[wire.CmdRead] = command{tree: true, ownRoom: true, run: func(_ context.Context, r *request) wire.Status {
-		q, err := wire.ParseReadRequest(r.msg)
-		if err != nil {
-			return wire.StatusInvalidParameter
-		}
-		if st := r.rdma(q.Channel, q.ChannelInfo); st != wire.StatusSuccess {
-			return st
-		}
+	commands[wire.CmdRead] = mirror(true, func(_ context.Context, r *request) wire.Status {
+		q := &r.read
 		if q.Offset == 99 {
 			return wire.StatusEndOfFile
 		}
@@ -49,24 +43,40 @@ func mirrored(t *testing.T) {
 			return statusDrop
 		}
 		return r.reply(&wire.ReadResponse{DataOffset: wire.HeaderLen + wire.ReadResponseLen, DataRemaining: q.Length})
-	}}
-	commands[wire.CmdWrite] = command{tree: true, run: func(_ context.Context, r *request) wire.Status {
-		q, err := wire.ParseWriteRequest(r.msg)
-		if err != nil {
-			return wire.StatusInvalidParameter
+	})
+	commands[wire.CmdWrite] = mirror(false, func(_ context.Context, r *request) wire.Status {
+		if r.data == nil {
+			return r.pull(int(r.write.RemainingBytes))
 		}
-		if st := r.rdma(q.Channel, q.ChannelInfo); st != wire.StatusSuccess {
-			return st
+		return r.reply(&wire.WriteResponse{Count: uint32(bytes.Count(r.data.Bytes(), []byte{7}))})
+	})
+}
+
+// mirrorRequest is a READ or WRITE of no file.
+type mirrorRequest struct {
+	operation
+	does func(context.Context, *request) wire.Status
+}
+
+func (q mirrorRequest) needs() needs {
+	n := q.operation.needs()
+	return needs{channel: n.channel, info: n.info}
+}
+
+func (q mirrorRequest) run(ctx context.Context, r *request) wire.Status { return q.does(ctx, r) }
+
+// mirror is the command of such.
+func mirror(ownRoom bool, does func(context.Context, *request) wire.Status) command {
+	return command{tree: true, ownRoom: ownRoom, parse: func(r *request) (operation, error) {
+		parse := parseWrite
+		if r.hdr.Command == wire.CmdRead {
+			parse = parseRead
 		}
-		if r.data, err = r.conn.memory(int(q.RemainingBytes)); err != nil {
-			return statusDrop
+		q, err := parse(r)
+		if q == nil {
+			return nil, err
 		}
-		return r.pull(r.data, 0, int(q.RemainingBytes), func(_ context.Context, r *request) wire.Status {
-			if r.placed != nil {
-				return wire.StatusUnexpectedIOError
-			}
-			return r.reply(&wire.WriteResponse{Count: uint32(bytes.Count(r.data.Bytes(), []byte{7}))})
-		})
+		return mirrorRequest{q, does}, nil
 	}}
 }
 

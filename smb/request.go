@@ -1,7 +1,6 @@
 package smb
 
 import (
-	"context"
 	"time"
 
 	"fileserver/internal/slab"
@@ -20,6 +19,18 @@ type request struct {
 	msg   []byte      // the request from its header on
 	start time.Time
 
+	// What the message asks for, parsed as it arrived.
+	row   *command // nil: there is no such command
+	op    operation
+	needs needs
+	bad   wire.Status  // what is wrong with it
+	read  readRequest  // where op is, if it is a READ
+	write writeRequest // or a WRITE: these take no memory
+
+	stage   stage
+	wait    *wait // that has begun, or ended; nil: it runs
+	ownWait wait  // of those that do not outlast the request
+
 	// What the header names, if the command's row says that it is needed.
 	session *Session
 	channel *channel
@@ -37,26 +48,22 @@ type request struct {
 	keepBody  bool   // out is the body even though the status is an error
 	signer    *crypt.Signer
 	sign      bool
-	place     transport.Piece                             // to be placed in the client's memory
-	into      []transport.Descriptor                      // the client's memory, of READ and WRITE; storage is kept
-	token     uint32                                      // to be invalidated with the response
-	hasToken  bool                                        //
-	held      int64                                       // bytes that hold counts for it
-	data      *slab.Buf                                   // the handler's; given back with the response
-	then      func(context.Context, *request) wire.Status // how it goes on, once parked
-	placed    error                                       // how the pull ended
-	value     any                                         // the handler's, between parking and then
-	sealed    func([]byte)                                // is told of the response, from its header on, before it is signed and sent
+	sealed    func([]byte) // is told of the response, from its header on, before it is signed and sent
+	held      int64        // bytes that it has been admitted for
+
+	// The client's memory, of READ and WRITE.
+	into     []transport.Descriptor // storage is kept
+	token    uint32                 // to be invalidated with the response
+	hasToken bool
+	place    transport.Piece // to be placed there
+	data     *slab.Buf       // what has been pulled from there
 
 	// Guarded by Conn.mu.
-	prev, next *request // in the list of outstanding requests
-	asyncID    uint64   // 0: synchronous
-	cancel     func(wire.Status)
-	cancelled  bool
+	prev, next  *request // in the list of outstanding requests
+	asyncID     uint64   // 0: synchronous
+	cancellable *wait    // that CANCEL ends
+	cancelled   bool
 }
-
-// statusParked is what a handler returns whose request goes on later.
-const statusParked wire.Status = 0xffffffff
 
 // cred is the identity on whose behalf the request is made.
 func (r *request) cred() *vfs.Cred { return &r.session.who().Cred }
@@ -69,15 +76,6 @@ func (r *request) last() bool { return r.chain.at == len(r.chain.reqs)-1 }
 
 // encrypted reports whether the request came encrypted.
 func (r *request) encrypted() bool { return r.chain.sealed != nil }
-
-// charge checks that the request's CreditCharge pays for n bytes, of request or response (MS-SMB2 3.3.5.2.5).
-func (r *request) charge(n uint64) wire.Status {
-	paid := uint64(max(r.hdr.CreditCharge, 1))
-	if n > 64<<10 && (n-1)/(64<<10)+1 > paid && r.conn.largeMTU() {
-		return wire.StatusInvalidParameter
-	}
-	return wire.StatusSuccess
-}
 
 // file finds the open that id names, for this request and those that are related to it.
 func (r *request) file(id wire.FileID) (*Open, wire.Status) {
@@ -106,12 +104,11 @@ func (r *request) file(id wire.FileID) (*Open, wire.Status) {
 	return o, wire.StatusSuccess
 }
 
-// rdma checks channel and channel info of a READ or WRITE and finds the client's memory
-// in them: r.into. Without RDMA that is empty (MS-SMB2 3.3.5.12, 3.3.5.13). The response will
-// invalidate the client's token if that is asked for, whatever its status.
-func (r *request) rdma(ch wire.Channel, info []byte) wire.Status {
+// remoteMemory checks channel and channel info of a READ or WRITE and finds the client's memory in them: r.into. Without RDMA
+// that is empty (MS-SMB2 3.3.5.12, 3.3.5.13).
+func (r *request) remoteMemory() wire.Status {
 	r.into = r.into[:0]
-	d := r.conn.dialect()
+	ch, d := r.needs.channel, r.conn.dialect()
 	switch {
 	case d < wire.Dialect300 || ch == wire.ChannelNone:
 		return wire.StatusSuccess
@@ -122,7 +119,7 @@ func (r *request) rdma(ch wire.Channel, info []byte) wire.Status {
 	case r.encrypted():
 		return wire.StatusAccessDenied // the data would travel in the clear
 	}
-	list, err := wire.ParseDescriptors(info)
+	list, err := wire.ParseDescriptors(r.needs.info)
 	if err != nil {
 		return wire.StatusInvalidParameter
 	}
@@ -137,58 +134,44 @@ func (r *request) rdma(ch wire.Channel, info []byte) wire.Status {
 // noteToken finds the token that the response has to invalidate (MS-SMB2 3.3.4.1): before
 // anything can fail, because every final response does.
 func (r *request) noteToken() {
-	if r.conn.placer == nil || r.conn.dialect() < wire.Dialect302 {
+	if r.needs.channel != wire.ChannelRDMAV1Invalidate || r.conn.placer == nil || r.conn.dialect() < wire.Dialect302 {
 		return
 	}
-	var ch wire.Channel
-	var info []byte
-	switch r.hdr.Command {
-	case wire.CmdRead:
-		q, err := wire.ParseReadRequest(r.msg)
-		if err != nil {
-			return
-		}
-		ch, info = q.Channel, q.ChannelInfo
-	case wire.CmdWrite:
-		q, err := wire.ParseWriteRequest(r.msg)
-		if err != nil {
-			return
-		}
-		ch, info = q.Channel, q.ChannelInfo
-	default:
-		return
-	}
-	if ch != wire.ChannelRDMAV1Invalidate {
-		return
-	}
-	if list, err := wire.ParseDescriptors(info); err == nil {
+	if list, err := wire.ParseDescriptors(r.needs.info); err == nil {
 		_, r.token, _ = list.At(0)
 		r.hasToken = true
 	}
 }
 
-// pull reads n bytes of the client's memory, r.into, into buf from off, and goes on
-// with then, which finds in r.placed how that ended. What it returns is the handler's to return: the
-// request is not the handler's any more. buf, usually r.data, stays as it is until then.
-func (r *request) pull(buf *slab.Buf, off, n int, then func(context.Context, *request) wire.Status) wire.Status {
-	r.then = then
-	if err := r.conn.placer.Read(buf, off, n, r.into, r); err != nil {
+// pull has n bytes of the client's memory, r.into, be read into r.data, and waits for them.
+func (r *request) pull(n int) wire.Status {
+	var err error
+	if r.data, err = r.conn.memory(n); err != nil {
+		return statusDrop
+	}
+	r.beginWait()
+	if err := r.conn.placer.Read(r.data, 0, n, r.into, r); err != nil {
 		r.conn.log.Debug("smb: RDMA READ refused", "err", err)
+		r.wait = nil
 		return wire.StatusInvalidParameter
 	}
 	return statusParked
 }
 
-// Completed implements [transport.Completion].
+// Completed implements [transport.Completion] for pull.
 func (r *request) Completed(err error) {
-	r.placed = err
-	r.conn.srv.workers.Submit(r.chain)
+	st := wire.StatusSuccess
+	if err != nil {
+		r.conn.log.Debug("smb: RDMA READ failed", "err", err)
+		st = wire.StatusInvalidParameter
+	}
+	r.ownWait.end(st)
 }
 
 // reset gives back what the request holds and makes it ready for its next use.
 func (r *request) reset() {
 	if r.held > 0 {
-		r.conn.hold.give(r.held)
+		r.conn.budget.Give(r.held)
 	}
 	if r.counted != nil {
 		r.counted.sequence.end(r.hdr.ChannelSequence())

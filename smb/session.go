@@ -78,6 +78,13 @@ func (s *Session) unseal(b []byte) ([]byte, error) {
 	return s.sealIn.Open(b)
 }
 
+// hasEnded reports whether the session has ended.
+func (s *Session) hasEnded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // tree finds a tree.
 func (s *Session) tree(id uint32) *Tree {
 	s.mu.Lock()

@@ -151,7 +151,7 @@ func (t *target) mayReplace(ctx context.Context, r *request, o *Open, readonly b
 	locks, key := r.conn.srv.cfg.Locks, n.Identity()
 	if t.claim, err = locks.Open(key, 0, lock.Read|lock.Write|lock.Delete); err != nil {
 		if rc := locks.Recall(key, o.cacheKey(), lock.CacheRead|lock.CacheWrite); rc != nil {
-			r.value = rc
+			r.op.(*setInfoRequest).recall = rc
 			return wire.StatusPending
 		}
 		return wire.StatusAccessDenied
@@ -187,13 +187,7 @@ func alone(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest, run
 	mu.Unlock()
 	if st == wire.StatusPending {
 		// Who caches its handle of the target has the time to close it.
-		return r.await(r.value.(*lock.Recall), func(ctx context.Context, r *request) wire.Status {
-			q, err := wire.ParseSetInfoRequest(r.msg)
-			if err != nil {
-				return wire.StatusInvalidParameter
-			}
-			return r.setInfo(alone(ctx, r, r.open, &q, run))
-		})
+		return r.await(r.op.(*setInfoRequest).recall)
 	}
 	return st
 }

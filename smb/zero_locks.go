@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"fileserver/smb/wire"
 	"fileserver/vfs/lock"
 )
 
@@ -23,8 +24,8 @@ type zeroLocks struct {
 
 // zeroFile are those of a file.
 type zeroFile struct {
-	locks   []zeroLock
-	waiters []*lockWait // told when one is given back; they may have ended
+	locks []zeroLock
+	waits []*wait // ended when one is given back
 }
 
 type zeroLock struct {
@@ -52,25 +53,25 @@ func (z *zeroLocks) add(o *Open, b *byteRange) {
 // remove gives one back.
 func (z *zeroLocks) remove(o *Open, b *byteRange) {
 	z.mu.Lock()
-	var waiters []*lockWait
+	var waits []*wait
 	if f := z.of[o.key]; f != nil {
 		if i := slices.Index(f.locks, zeroLock{o, b.off, b.exclusive}); i >= 0 {
 			f.locks = slices.Delete(f.locks, i, i+1)
 			z.count.Add(-1)
-			waiters, f.waiters = f.waiters, nil
+			waits, f.waits = f.waits, nil
 		}
 		if len(f.locks) == 0 {
 			delete(z.of, o.key)
 		}
 	}
 	z.mu.Unlock()
-	for _, w := range waiters {
-		w.again()
+	for _, w := range waits {
+		w.end(wire.StatusSuccess)
 	}
 }
 
-// forbid reports whether one of another open is in the way of b. If so, w, if there is one, is told when any is given back.
-func (z *zeroLocks) forbid(o *Open, b *byteRange, w *lockWait) bool {
+// forbid reports whether one of another open is in the way of b. If so, w, if there is one, ends when any is given back.
+func (z *zeroLocks) forbid(o *Open, b *byteRange, w *wait) bool {
 	if z.count.Load() == 0 {
 		return false
 	}
@@ -82,8 +83,8 @@ func (z *zeroLocks) forbid(o *Open, b *byteRange, w *lockWait) bool {
 	}
 	for _, l := range f.locks {
 		if l.o != o && (l.exclusive || b.exclusive) && b.meets(&byteRange{off: l.off}) {
-			if w != nil && !slices.Contains(f.waiters, w) {
-				f.waiters = append(f.waiters, w)
+			if w != nil && !slices.Contains(f.waits, w) {
+				f.waits = append(f.waits, w)
 			}
 			return true
 		}

@@ -134,3 +134,36 @@ func (r *request) seal(st wire.Status, credits int) error {
 	h.Put(r.out)
 	return nil
 }
+
+// interim sends the interim response. It is not signed, as nobody checks that (MS-SMB2 3.2.5.1.3), and does not end the
+// life of the client's memory.
+func (r *request) interim(credits int) error {
+	c := r.conn
+	buf, err := c.memory(headroom + wire.HeaderLen + smallRoom + tailroom)
+	if err != nil {
+		return err
+	}
+	h := r.hdr
+	h.Status, h.Credits, h.Next = wire.StatusPending, uint16(credits), 0
+	h.Flags = wire.FlagServerToRedir | wire.FlagAsyncCommand | h.Flags&(wire.FlagRelated|wire.FlagPriorityMask)
+	h.Signature, h.AsyncID = [16]byte{}, r.asyncID
+	m := buf.Bytes()
+	b := h.Append(m[headroom:headroom])
+	b = (&wire.ErrorResponse{}).Append(b, 0)
+	return c.sendOne(buf, len(b), r.chain.sealed)
+}
+
+// sendOne sends a message of n bytes that lies in buf at headroom, encrypted with the session's key if there is one. It takes over buf.
+func (c *Conn) sendOne(buf *slab.Buf, n int, sealed *Session) error {
+	piece := transport.Piece{Buf: buf, Off: headroom, Len: n}
+	if sealed != nil {
+		if err := sealed.seal(buf, n); err != nil {
+			buf.Release()
+			return err
+		}
+		piece.Off -= crypt.TransformLen
+		piece.Len += crypt.TransformLen
+	}
+	o := transport.Outgoing{Pieces: []transport.Piece{piece}}
+	return c.t.Send(&o)
+}

@@ -90,17 +90,17 @@ func TestHeldMemory(t *testing.T) {
 		// The first hold what they have read; how many get so far depends on how many are being handled at once.
 		out := 0
 		for end := time.Now().Add(smbtest.Timeout); ; time.Sleep(time.Millisecond) {
-			if out = b.queued(); out+int(conn.hold.waits.Load()) == 8 {
+			if out = b.queued(); out+conn.budget.Waiting() == 8 {
 				break
 			}
 			if time.Now().After(end) {
-				t.Fatalf("%d responses, %d requests wait", out, conn.hold.waits.Load())
+				t.Fatalf("%d responses, %d requests wait", out, conn.budget.Waiting())
 			}
 		}
 		for range out {
 			<-b.sent
 		}
-		if held := conn.hold.held.Load(); held > conn.hold.limit || out < 2 || out > 4 {
+		if held := conn.budget.Held(); held > conn.budget.Limit() || out < 2 || out > 4 {
 			t.Errorf("rdma %v: %d responses hold %d bytes", rdma, out, held)
 		}
 		send(echo(nil))
@@ -122,7 +122,7 @@ func TestHeldMemory(t *testing.T) {
 			<-b.sent
 			b.leave()
 		}
-		if n := conn.hold.held.Load(); n != 0 {
+		if n := conn.budget.Held(); n != 0 {
 			t.Errorf("%d bytes are counted in the end", n)
 		}
 		conn.Closed(nil)

@@ -1,0 +1,39 @@
+package smb
+
+import "fileserver/smb/wire"
+
+// arrived parses the message's requests, and finds the opens of those whose command says so.
+//
+// Requests of a connection run at the same time, but a client that closes a file right behind a READ of it, without waiting, gets
+// what it has read. That is only for commands that leave nothing behind with the open: one that ends late must not lock what
+// is closed. Nothing has been checked yet, and nothing is refused: a reference to the open is all that is taken.
+func (ch *chain) arrived() {
+	for i := range ch.reqs {
+		r := &ch.reqs[i]
+		if r.conn == nil {
+			continue
+		}
+		r.parse()
+		if r.op == nil || !r.row.arrival || r.channel == nil || ch.sealed != nil && ch.sealed != r.channel.session {
+			continue
+		}
+		r.early = r.channel.session.open(r.needs.file)
+		if r.hdr.Command == wire.CmdChangeNotify && r.early != nil && r.early.dir {
+			r.notify = r.early.changes.arrived(r.early)
+		}
+	}
+}
+
+// opened is the session's open of the ID, with a reference.
+func (r *request) opened(id wire.FileID) *Open {
+	o := r.early
+	r.early = nil
+	if o != nil && (o.id != id || o.session != r.session) {
+		o.release()
+		o = nil
+	}
+	if o == nil {
+		o = r.session.open(id)
+	}
+	return o
+}
