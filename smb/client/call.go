@@ -226,15 +226,15 @@ func (c *Client) enter(ctx context.Context, q *Call) error {
 			c.credits += q.charge
 			c.busy--
 		}
-		c.unqueue(q)
-		c.serve()
+		c.unqueueLocked(q)
+		c.serveLocked()
 		return context.Cause(ctx)
 	}
 	return c.Err()
 }
 
-// unqueue removes a call from those that wait, if it does. Called with mu held.
-func (c *Client) unqueue(q *Call) {
+// unqueueLocked removes a call from the queue for credits, if it is in it.
+func (c *Client) unqueueLocked(q *Call) {
 	if !q.waiting {
 		return
 	}
@@ -253,14 +253,15 @@ func (c *Client) unqueue(q *Call) {
 	q.next, q.waiting = nil, false
 }
 
-// serve lets those in that there are credits for, or all if the connection has ended. Called with mu held.
-func (c *Client) serve() {
+// serveLocked lets calls in that there are credits for, or all of them if the connection has
+// ended.
+func (c *Client) serveLocked() {
 	for q := c.first; q != nil && (c.err != nil || c.credits >= q.charge); q = c.first {
 		if c.err == nil {
 			c.credits -= q.charge
 			c.busy++
 		}
-		c.unqueue(q)
+		c.unqueueLocked(q)
 		q.turn <- struct{}{}
 	}
 }

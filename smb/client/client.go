@@ -132,7 +132,7 @@ func (c *Client) response(buf *slab.Buf) {
 		call.buf, call.resp = buf, r
 		call.done <- struct{}{}
 	}
-	c.serve()
+	c.serveLocked()
 	c.mu.Unlock()
 	if call == nil { // or an oplock break, of oplocks that were not asked for
 		buf.Release()
@@ -154,7 +154,7 @@ func (c *Client) Closed(err error) {
 		call.err = err
 		call.done <- struct{}{}
 	}
-	c.serve()
+	c.serveLocked()
 	c.mu.Unlock()
 	for {
 		select {

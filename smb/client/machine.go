@@ -62,7 +62,7 @@ type Request struct {
 type Response struct {
 	wire.Header
 	Msg []byte
-	// Sealed tells that it came encrypted.
+	// Sealed reports whether it came encrypted.
 	Sealed bool
 }
 

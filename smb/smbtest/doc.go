@@ -1,3 +1,4 @@
-// Package smbtest is a small SMB client for tests of the server, with the whole wire
-// in the test's hands, and an in-process transport with RDMA for it.
+// Package smbtest puts the machine of [fileserver/smb/client] in the hands of a test:
+// failures are the test's, and every message can be changed on its way. It has an
+// in-process transport with RDMA, too.
 package smbtest

@@ -146,7 +146,7 @@ func (p *Pipe) end(err error) {
 		return
 	}
 	p.ended, p.reason = true, err
-	p.signal()
+	p.signalLocked()
 	p.mu.Unlock()
 	go func() {
 		p.order.Lock()
@@ -155,8 +155,8 @@ func (p *Pipe) end(err error) {
 	}()
 }
 
-// signal wakes Recv. Called with mu held.
-func (p *Pipe) signal() {
+// signalLocked wakes Recv.
+func (p *Pipe) signalLocked() {
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -208,7 +208,7 @@ func (c *pipeConn) Send(o *transport.Outgoing) error {
 		p.invalidated = append(p.invalidated, o.Invalidate)
 	}
 	p.inbox = append(p.inbox, msg)
-	p.signal()
+	p.signalLocked()
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"time"
 
 	"fileserver/rdma"
@@ -145,55 +144,6 @@ func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 		list[i] = list[i].Unmap()
 	}
 	return list, nil
-}
-
-// judge gives each attempt its severity. A transport that fails beside another of its kind is no matter; TCP is needed by Windows and by
-// NFSv3, and RDMA is what this is about.
-func (r *Connection) judge(protos int) {
-	served := map[string]bool{}
-	direct := map[string]bool{}
-	for _, a := range r.Attempts {
-		served[a.Service] = served[a.Service] || a.OK
-		direct[a.Service] = direct[a.Service] || a.OK && a.Transport != "tcp"
-	}
-	for i := range r.Attempts {
-		a := &r.Attempts[i]
-		switch {
-		case a.OK && a.inline():
-			a.Severity = Warning
-		case a.OK:
-			a.Severity = OK
-		case a.Code == "no-provider", a.Code == "no-device":
-			a.Severity = Info // this machine's matter
-		case !served[a.Service]:
-			a.Severity = Error
-			if protos > 1 && len(served) > 1 && a.Code == "refused" && slices.Contains([]bool{served["nfs"], served["smb"]}, true) {
-				a.Severity = Info // the server serves the other protocol only
-			}
-		case a.Transport != "tcp" && direct[a.Service]:
-			a.Severity = Info
-		default:
-			a.Severity = Warning
-		}
-		if a.Severity.rank() > r.Status.rank() {
-			r.Status = a.Severity
-		}
-	}
-}
-
-// inline reports whether RDMA is had for the connection, but not for the data of files, and explains that.
-func (a *Attempt) inline() bool {
-	if a.Transport == "tcp" || a.SMB == nil || !a.SMB.SigningRequired && !a.SMB.Encrypted {
-		return false
-	}
-	a.Why = "the connection is SMB Direct all the same; its READs and WRITEs travel inside of messages, which costs speed"
-	if a.SMB.SigningRequired {
-		a.Do = append(a.Do, Step{OnServer, "smb: {signing: enabled}", "in the configuration of our server; Set-SmbServerConfiguration -RequireSecuritySignature $false on Windows"})
-	}
-	if a.SMB.Encrypted {
-		a.Do = append(a.Do, Step{OnServer, "smb: {encryption: off}", "in the configuration of our server; Set-SmbServerConfiguration -EncryptData $false on Windows"})
-	}
-	return true
 }
 
 // attempt begins an attempt; the function it returns ends it.

@@ -2,14 +2,11 @@ package doctor
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
-	"slices"
-	"strings"
 
 	"fileserver/rdma"
 	"fileserver/smb/client"
@@ -84,32 +81,15 @@ func (p *prober) smbDirect(ctx context.Context, w via, addr netip.AddrPort) Atte
 // maxMessage is the longest message taken, bytes.
 const maxMessage = 1 << 20
 
-// exchange sends a message of SMB and receives one (MS-SMB2 2.1).
-func exchange(nc io.ReadWriter, msg []byte) ([]byte, error) {
-	if _, err := nc.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(msg))), msg...)); err != nil {
-		return nil, err
-	}
-	var head [4]byte
-	if _, err := io.ReadFull(nc, head[:]); err != nil {
-		return nil, err
-	}
-	n := binary.BigEndian.Uint32(head[:])
-	if n > maxMessage || n < wire.HeaderLen {
-		return nil, fmt.Errorf("%w: a message that begins with %q", client.ErrProtocol, head[:])
-	}
-	b := make([]byte, n)
-	_, err := io.ReadFull(nc, b)
-	return b, err
-}
-
 // negotiate asks what the server can do, and logs on if there is a user.
 func (p *prober) negotiate(ctx context.Context, a *Attempt, nc io.ReadWriter) error {
 	m := client.NewMachine()
 	m.Ciphers = []crypt.Cipher{crypt.GCM128, crypt.GCM256, crypt.CCM128, crypt.CCM256}
 	m.SignAlgs = []crypt.Algorithm{crypt.AESGMAC, crypt.AESCMAC, crypt.HMACSHA256}
 	m.Caps = wire.CapDFS | wire.CapLeasing | wire.CapLargeMTU | wire.CapMultiChannel | wire.CapPersistentHandles | wire.CapDirectoryLeasing | wire.CapEncryption
+	stream := client.OverStream(nc, maxMessage)
 	x := func(msg []byte) ([]byte, error) {
-		b, err := exchange(nc, msg)
+		b, err := stream(msg)
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -127,14 +107,7 @@ func (p *prober) negotiate(ctx context.Context, a *Attempt, nc io.ReadWriter) er
 	if m.Cipher != crypt.NoCipher {
 		a.SMB.Encryption = cipherName(m.Cipher)
 	}
-	words := []string{"SMB " + a.SMB.Dialect}
-	if a.SMB.SigningRequired {
-		words = append(words, "signing required: Linux clients move no data by RDMA")
-	}
-	if !a.SMB.MultiChannel {
-		words = append(words, "no multichannel: Windows clients will not use RDMA")
-	}
-	a.What = strings.Join(words, "; ")
+	a.describeSMB()
 	if p.User == "" {
 		return nil
 	}
@@ -167,29 +140,12 @@ func (p *prober) interfaces(a *Attempt, m *client.Machine, x client.Exchange) er
 	case status != wire.StatusSuccess:
 		return fmt.Errorf("%w: %v", errLogon, status)
 	case flags&(wire.SessionFlagIsGuest|wire.SessionFlagIsNull) != 0:
-		a.What += "; the user is a guest"
+		a.describeGuest()
 	}
 	m.Sign = m.Signer != nil
 	a.SMB.Encrypted = m.Encrypt
 	do := func(cmd wire.Command, body func([]byte, int) []byte) (client.Response, error) {
-		msg := m.Message(client.Request{Command: cmd, Body: body, Ask: 4})
-		if m.Encrypt {
-			if msg, err = m.Seal(msg); err != nil {
-				return client.Response{}, err
-			}
-		}
-		raw, err := x(msg)
-		if err != nil {
-			return client.Response{}, err
-		}
-		list, err := m.Take(raw)
-		if err != nil {
-			return client.Response{}, err
-		}
-		if list[0].Status != wire.StatusSuccess {
-			return client.Response{}, &client.StatusError{Command: cmd, Status: list[0].Status}
-		}
-		return list[0], nil
+		return m.Do(x, client.Request{Command: cmd, Body: body, Ask: 4})
 	}
 	tree, err := do(wire.CmdTreeConnect, (&wire.TreeConnectRequest{Path: wire.AppendUTF16(nil, `\\`+p.Host+`\IPC$`)}).Append)
 	if err != nil {
@@ -200,17 +156,17 @@ func (p *prober) interfaces(a *Attempt, m *client.Machine, x client.Exchange) er
 	r, err := do(wire.CmdIoctl, q.Append)
 	var refused *client.StatusError
 	if errors.As(err, &refused) {
-		a.What += fmt.Sprintf("; the server does not tell its interfaces (%v): Windows clients will not use RDMA", refused.Status)
+		a.describeNoInterfaces(refused.Status)
 		return nil
 	}
 	if err != nil {
 		return &silentError{"SMB", err}
 	}
-	return a.told(r.Msg)
+	return a.takeInterfaces(r.Msg)
 }
 
-// told takes the server's interfaces.
-func (a *Attempt) told(msg []byte) error {
+// takeInterfaces parses the list of the server's interfaces.
+func (a *Attempt) takeInterfaces(msg []byte) error {
 	resp, err := wire.ParseIoctlResponse(msg)
 	if err != nil {
 		return &silentError{"SMB", err}
@@ -219,18 +175,12 @@ func (a *Attempt) told(msg []byte) error {
 	if err != nil {
 		return &silentError{"SMB", err}
 	}
-	var direct []string
 	for _, n := range list {
-		i := SMBInterface{Address: n.Addr.String(), Speed: n.LinkSpeed, RDMA: n.Capability&wire.InterfaceRDMACapable != 0, RSS: n.Capability&wire.InterfaceRSSCapable != 0}
-		if a.SMB.Interfaces = append(a.SMB.Interfaces, i); i.RDMA {
-			direct = append(direct, i.Address)
-		}
+		a.SMB.Interfaces = append(a.SMB.Interfaces, SMBInterface{
+			Address: n.Addr.String(), Speed: n.LinkSpeed,
+			RDMA: n.Capability&wire.InterfaceRDMACapable != 0, RSS: n.Capability&wire.InterfaceRSSCapable != 0,
+		})
 	}
-	slices.Sort(direct)
-	if len(direct) == 0 {
-		a.What += "; the server says that none of its addresses has RDMA: Windows clients will not use it"
-	} else {
-		a.What += "; the server says that it has RDMA at " + strings.Join(direct, ", ")
-	}
+	a.describeInterfaces()
 	return nil
 }

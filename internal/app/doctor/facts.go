@@ -26,7 +26,7 @@ type Facts struct {
 
 	Modules   Modules
 	Listeners []Listener // TCP
-	// CM are those who listen by rdma_cm; a process's is ours if Servers has it. CMKnown tells that they could be listed.
+	// CM are those who listen by rdma_cm; a process's is ours if Servers has it. CMKnown reports whether they could be listed.
 	CM      []discover.CMListener
 	CMKnown bool
 	Servers []Process // programs among them
