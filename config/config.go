@@ -84,6 +84,11 @@ type NFS struct {
 	// state (RFC 8881 8.3); Grace how long after a start clients may reclaim theirs (8.4.2).
 	Lease time.Duration `mapstructure:"lease"`
 	Grace time.Duration `mapstructure:"grace"`
+	// PrivilegedPorts: where a share believes callers about who they are (it does not squash all), their port must be below
+	// 1024, which only root of the client can take.
+	PrivilegedPorts bool `mapstructure:"privileged_ports"`
+	// ReplyCache bounds the reply caches of all NFSv4 sessions together (RFC 8881 2.10.6), bytes.
+	ReplyCache Size `mapstructure:"reply_cache"`
 }
 
 // Version is a version of NFS.
@@ -169,6 +174,8 @@ var defaults = map[string]any{
 	"nfs.versions":             []string{"3", "4.1", "4.2"},
 	"nfs.lease":                "90s",
 	"nfs.grace":                "90s",
+	"nfs.privileged_ports":     true,
+	"nfs.reply_cache":          "64MiB",
 	"smb.enabled":              "auto",
 	"smb.port":                 []string{"445"},
 	"smb.rdma_port":            []string{"auto"},

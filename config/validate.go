@@ -72,6 +72,9 @@ func (c *Config) checkServices(bad *problems) {
 	if n.Grace > time.Hour || n.Grace < n.Lease {
 		bad.add("nfs.grace", "%v is shorter than nfs.lease (%v) or longer than 1h: clients would miss it; write e.g. %v", n.Grace, n.Lease, n.Lease)
 	}
+	if n.ReplyCache < 1<<20 {
+		bad.add("nfs.reply_cache", "%v is less than 1MiB; write e.g. 64MiB", n.ReplyCache)
+	}
 	if m := c.IWARP.MaxFPDU; m != 0 && (m < 128 || m > 65544) {
 		bad.add("iwarp.max_fpdu", "%d is not between 128 and 65544; write 0 to choose by the peer", m)
 	}

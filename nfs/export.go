@@ -33,6 +33,9 @@ type Export struct {
 	AnonUID  uint32
 	AnonGID  uint32
 	Flavors  []rpc.Flavor // in order of preference
+	// PrivilegedPorts: callers whose word is taken for who they are must call from a reserved port, which only root of the
+	// client can have opened: others could claim to be anybody.
+	PrivilegedPorts bool
 }
 
 // Allows reports whether the client at addr may use the export.
@@ -52,6 +55,11 @@ func (e *Export) AllowsFlavor(f rpc.Flavor) bool { return slices.Contains(e.Flav
 // Admits reports whether the client and the flavor of the call may use the export.
 func (e *Export) Admits(c *rpc.Call) bool {
 	return e.Allows(c.Conn.RemoteAddr.Addr()) && e.AllowsFlavor(c.Flavor)
+}
+
+// AllowsPort reports whether the port that the call comes from is good enough for the export (see PrivilegedPorts).
+func (e *Export) AllowsPort(c *rpc.Call) bool {
+	return !e.PrivilegedPorts || c.Conn.Privileged() || c.Flavor == rpc.AuthNone && e.AllowsFlavor(rpc.AuthNone)
 }
 
 // FSID is the file system's identity in 64 bits, as NFSv3 and the minor number of NFSv4 have it.
@@ -90,12 +98,16 @@ func (e *Export) Cred(c *rpc.Call) *vfs.Cred {
 
 // Exports is the current set of exports, replaced as a whole.
 type Exports struct {
+	// RefusedPort, unless nil, is told of calls refused for their port. It is set before the first call, and must not block.
+	RefusedPort func(*Export, *rpc.Call)
+
 	set atomic.Pointer[exportSet]
 }
 
 type exportSet struct {
-	list []*Export // by path
-	byID map[uint32]*Export
+	list       []*Export // by path
+	byID       map[uint32]*Export
+	privileged bool // there is one with PrivilegedPorts
 }
 
 // Replace publishes another set.
@@ -104,6 +116,7 @@ func (x *Exports) Replace(list []*Export) {
 	slices.SortFunc(s.list, func(a, b *Export) int { return strings.Compare(a.Path, b.Path) })
 	for _, e := range list {
 		s.byID[e.ID] = e
+		s.privileged = s.privileged || e.PrivilegedPorts
 	}
 	x.set.Store(s)
 }
@@ -140,4 +153,35 @@ func (x *Exports) List() []*Export {
 // connections are closed at accept, and operations without an export are refused.
 func (x *Exports) Admits(addr netip.Addr) bool {
 	return slices.ContainsFunc(x.List(), func(e *Export) bool { return e.Allows(addr) })
+}
+
+// CheckPort is [Export.AllowsPort], and tells RefusedPort.
+func (x *Exports) CheckPort(e *Export, c *rpc.Call) bool {
+	if e.AllowsPort(c) {
+		return true
+	}
+	if x.RefusedPort != nil {
+		x.RefusedPort(e, c)
+	}
+	return false
+}
+
+// Welcomes reports whether any export admits the caller: its address and its port. Calls that concern no export ask this.
+func (x *Exports) Welcomes(c *rpc.Call) bool {
+	var refused *Export
+	for _, e := range x.List() {
+		if e.Allows(c.Conn.RemoteAddr.Addr()) {
+			if e.AllowsPort(c) {
+				return true
+			}
+			refused = e
+		}
+	}
+	return refused != nil && x.CheckPort(refused, c)
+}
+
+// PrivilegedPorts reports whether any export has them: then root of a client and its users are told apart by their ports.
+func (x *Exports) PrivilegedPorts() bool {
+	s := x.set.Load()
+	return s != nil && s.privileged
 }

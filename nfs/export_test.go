@@ -152,3 +152,49 @@ func FuzzParseHandle(f *testing.F) {
 		}
 	})
 }
+
+// TestPorts: who can be any user of the client is not believed; on RDMA the port says nothing, except on iWARP from this machine.
+func TestPorts(t *testing.T) {
+	both := []rpc.Flavor{rpc.AuthSys, rpc.AuthNone}
+	strict := &Export{PrivilegedPorts: true, Flavors: []rpc.Flavor{rpc.AuthSys}}
+	anonymous := &Export{PrivilegedPorts: true, Flavors: both}
+	call := func(transport, from string, f rpc.Flavor) *rpc.Call {
+		return &rpc.Call{Flavor: f, Conn: &rpc.Conn{
+			Transport: transport, RemoteAddr: netip.MustParseAddrPort(from), LocalAddr: netip.MustParseAddrPort("192.0.2.9:2049"),
+		}}
+	}
+	for _, tt := range []struct {
+		e    *Export
+		c    *rpc.Call
+		want bool
+	}{
+		{&Export{}, call("tcp", "192.0.2.1:5000", rpc.AuthSys), true},
+		{strict, call("tcp", "192.0.2.1:1023", rpc.AuthSys), true},
+		{strict, call("tcp", "192.0.2.1:1024", rpc.AuthSys), false},
+		{strict, call("tcp", "192.0.2.1:5000", rpc.AuthNone), false},
+		{anonymous, call("tcp", "192.0.2.1:5000", rpc.AuthNone), true},
+		{anonymous, call("tcp", "192.0.2.1:5000", rpc.AuthSys), false},
+		{strict, call("iwarp", "192.0.2.1:5000", rpc.AuthSys), true},
+		{strict, call("iwarp", "192.0.2.9:5000", rpc.AuthSys), false},
+		{strict, call("iwarp", "192.0.2.9:700", rpc.AuthSys), true},
+		{strict, call("iwarp", "[::ffff:127.0.0.1]:5000", rpc.AuthSys), false},
+		{strict, call("roce", "192.0.2.9:5000", rpc.AuthSys), true},
+	} {
+		if got := tt.e.AllowsPort(tt.c); got != tt.want {
+			t.Errorf("%v over %s from %v: %v", tt.c.Flavor, tt.c.Conn.Transport, tt.c.Conn.RemoteAddr, got)
+		}
+	}
+	var x Exports
+	told := 0
+	x.RefusedPort = func(*Export, *rpc.Call) { told++ }
+	lan, wan := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
+	x.Replace([]*Export{{ID: 1, Path: "/a", Clients: lan, PrivilegedPorts: true}, {ID: 2, Path: "/b", Clients: wan[:0]}})
+	user := call("tcp", "192.0.2.1:5000", rpc.AuthSys)
+	if !x.PrivilegedPorts() || x.Welcomes(user) || told != 1 || x.Welcomes(call("tcp", "198.51.100.1:9", rpc.AuthSys)) || told != 1 {
+		t.Errorf("a user's program, and a stranger: told %d", told)
+	}
+	x.Replace([]*Export{{ID: 1, Path: "/a", Clients: lan, PrivilegedPorts: true}, {ID: 2, Path: "/b", Clients: wan}})
+	if !x.Welcomes(user) || told != 1 {
+		t.Error("an export that believes nobody does not welcome a user's program")
+	}
+}

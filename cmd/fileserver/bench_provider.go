@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"fileserver/internal/app/bench"
+	"fileserver/nfs/rpc/rpcclient"
 	"fileserver/rdma/iwarp"
 	"fileserver/rdma/verbs"
 )
@@ -15,7 +16,7 @@ func setProvider(cfg *bench.Config) (end func(), err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	switch cfg.Transport {
 	case "iwarp":
-		p, err := iwarp.New(iwarp.Config{Log: log})
+		p, err := iwarp.New(iwarp.Config{Log: log, Dial: rpcclient.DialReserved})
 		if err != nil {
 			return nil, err
 		}

@@ -20,6 +20,7 @@ import (
 	"fileserver/integration/cputime"
 	"fileserver/integration/debian"
 	"fileserver/internal/slab"
+	"fileserver/nfs/rpc/rpcclient"
 	"fileserver/rdma"
 	"fileserver/rdma/iwarp"
 )
@@ -122,7 +123,7 @@ log: {level: warn}
 		_ = r.cmd.Process.Kill()
 		return nil, errors.Join(err, <-r.gone)
 	}
-	if r.provider, err = iwarp.New(iwarp.Config{NoPeerToPeer: true}); err != nil {
+	if r.provider, err = iwarp.New(iwarp.Config{NoPeerToPeer: true, Dial: rpcclient.DialReserved}); err != nil {
 		return nil, err
 	}
 	r.pool = slab.New(slab.Config{})

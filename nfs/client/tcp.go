@@ -3,10 +3,8 @@ package client
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net"
 	"os"
-	"syscall"
 
 	"fileserver/nfs/rpc"
 	"fileserver/nfs/rpc/rpcclient"
@@ -29,31 +27,11 @@ func (c *Cred) Append(b []byte) []byte {
 
 // DialTCP connects to a server at addr ("host:port"). Root does so from a reserved port, as many servers want it.
 func DialTCP(ctx context.Context, addr string, cred Cred) (Caller, error) {
-	nc, err := dialReserved(ctx, addr)
+	nc, err := rpcclient.DialReserved(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
 	return tcpCaller{rpcclient.New(nc, rpc.AuthSys, cred.Append(nil))}, nil
-}
-
-func dialReserved(ctx context.Context, addr string) (net.Conn, error) {
-	const lowest, ports = 665, 1024 - 665
-	var d net.Dialer
-	if os.Geteuid() == 0 {
-		from := rand.IntN(ports)
-		for i := range 32 {
-			d.LocalAddr = &net.TCPAddr{Port: lowest + (from+i)%ports}
-			nc, err := d.DialContext(ctx, "tcp", addr)
-			if err == nil {
-				return nc, nil
-			}
-			if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EADDRNOTAVAIL) {
-				break
-			}
-		}
-		d.LocalAddr = nil
-	}
-	return d.DialContext(ctx, "tcp", addr)
 }
 
 type tcpCaller struct{ c *rpcclient.Client }

@@ -66,7 +66,7 @@ func (s *server) mnt(ctx context.Context, c *rpc.Call, r *rpc.Reply) rpc.AcceptS
 	switch {
 	case e == nil:
 		res.Status = ErrNoEnt
-	case !e.Allows(client(c)):
+	case !e.Allows(client(c)), !s.exports.CheckPort(e, c):
 		res.Status = ErrAcces
 	default:
 		h, err := walk(ctx, e, c, rest)

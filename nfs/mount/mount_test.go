@@ -69,6 +69,7 @@ func newWorld(t *testing.T) *world {
 		{ID: 2, Path: "/data/nested", FS: mem.New(mem.Options{}), Clients: lan, Flavors: []rpc.Flavor{rpc.AuthSys}},
 		{ID: 3, Path: "/secret", FS: mem.New(mem.Options{}), Clients: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, Flavors: []rpc.Flavor{rpc.AuthSys}},
 		{ID: 4, Path: "/nobody", FS: mem.New(mem.Options{}), Flavors: []rpc.Flavor{rpc.AuthSys}},
+		{ID: 5, Path: "/root", FS: mem.New(mem.Options{}), Clients: lan, Flavors: []rpc.Flavor{rpc.AuthSys}, PrivilegedPorts: true},
 	})
 	if w.rpc, err = rpc.NewServer(rpc.Config{}, mount.New(x)); err != nil {
 		t.Fatal(err)
@@ -88,7 +89,7 @@ func (w *world) call(addr string, uid, vers, proc uint32, a, res xdrtest.Codec) 
 	if a != nil {
 		msg = a.Append(msg)
 	}
-	c := &rpc.Call{Conn: &rpc.Conn{RemoteAddr: netip.MustParseAddrPort(addr)}, Message: xdr.NewDecoder(msg), Limits: rpc.Limits{Inline: 1 << 20}}
+	c := &rpc.Call{Conn: &rpc.Conn{Transport: "tcp", RemoteAddr: netip.MustParseAddrPort(addr)}, Message: xdr.NewDecoder(msg), Limits: rpc.Limits{Inline: 1 << 20}}
 	var r rpc.Reply
 	if !w.rpc.Serve(context.Background(), c, &r) {
 		w.t.Fatal("no reply")
@@ -148,6 +149,8 @@ func TestMnt(t *testing.T) {
 		{"/data/sub", outside, 1000, mount.ErrAcces, 0},
 		{"/secret", inside, 1000, mount.ErrAcces, 0},
 		{"/nobody", inside, 1000, mount.ErrAcces, 0},
+		{"/root", inside, 0, mount.OK, 5},
+		{"/root", "192.0.2.7:1024", 0, mount.ErrAcces, 0}, // any user of the client can call from there
 	} {
 		res := w.mnt(tt.addr, tt.uid, tt.path)
 		if res.Status != tt.want {
@@ -216,7 +219,7 @@ func TestExport(t *testing.T) {
 	w := newWorld(t)
 	var res mount.ExportRes
 	w.call(inside, 1, 3, mount.ProcExport, nil, &res)
-	if got := fmt.Sprint(res.Exports); got != "[{/data [192.0.2.0/24]} {/data/nested [192.0.2.0/24]}]" {
+	if got := fmt.Sprint(res.Exports); got != "[{/data [192.0.2.0/24]} {/data/nested [192.0.2.0/24]} {/root [192.0.2.0/24]}]" {
 		t.Error(got)
 	}
 	w.call(outside, 1, 3, mount.ProcExport, nil, &res)

@@ -24,6 +24,23 @@ type Conn struct {
 // RDMA reports whether bulk data moves by RDMA on this connection.
 func (c *Conn) RDMA() bool { return c.Transport != "tcp" }
 
+// Privileged reports whether the client's port says that its root has opened the connection: ports below 1024 are reserved for
+// root. Linux' client takes no such port on RDMA, so that there only iWARP connections within this machine are held to it:
+// those any user can open, as iWARP is TCP.
+func (c *Conn) Privileged() bool {
+	remote := c.RemoteAddr.Addr().Unmap()
+	switch {
+	case c.RemoteAddr.Port() < firstUserPort:
+		return true
+	case c.Transport == "iwarp":
+		return !remote.IsLoopback() && remote != c.LocalAddr.Addr().Unmap()
+	}
+	return c.RDMA()
+}
+
+// firstUserPort is the first port that every user can take.
+const firstUserPort = 1024
+
 // Limits is what the transport can take back for one call.
 type Limits struct {
 	// Inline is the longest reply without any payload moved aside, bytes of RPC

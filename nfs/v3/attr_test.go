@@ -1,9 +1,12 @@
 package v3_test
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
+	"fileserver/nfs"
+	"fileserver/nfs/rpc"
 	v3 "fileserver/nfs/v3"
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
@@ -191,4 +194,20 @@ func TestShareDenied(t *testing.T) {
 	w.want(w.write(h, 0, data(1), v3.Unstable).Status, v3.OK)
 	o.Close()
 	w.want(w.read(h, 0, 10).Status, v3.OK)
+}
+
+// TestPrivilegedPorts: a program of a client's user is not believed to be whom it says.
+func TestPrivilegedPorts(t *testing.T) {
+	w := newWorld(t, mem.Options{}, func(e *nfs.Export) { e.PrivilegedPorts = true })
+	h := w.file("f")
+	user := w.as(func(u *user) {
+		u.conn = &rpc.Conn{Transport: "tcp", RemoteAddr: netip.MustParseAddrPort("192.0.2.7:1024")}
+	})
+	_, st := user.getattr(h)
+	w.want(st, v3.ErrPerm)
+	w.want(user.read(h, 0, 1).Status, v3.ErrPerm)
+	w.want(user.write(h, 0, data(1), v3.Unstable).Status, v3.ErrPerm)
+	w.want(w.write(h, 0, data(1), v3.Unstable).Status, v3.OK)
+	_, st = user.getattr(w.other) // which believes everybody
+	w.want(st, v3.OK)
 }

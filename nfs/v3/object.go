@@ -29,6 +29,9 @@ func (s *server) resolve(ctx context.Context, c *rpc.Call, fh Handle) (object, S
 	if !e.Admits(c) {
 		return object{}, ErrAcces
 	}
+	if !s.cfg.Exports.CheckPort(e, c) {
+		return object{}, ErrPerm // as knfsd does
+	}
 	n, err := e.FS.Resolve(ctx, h)
 	if err != nil {
 		return object{}, statusOf(err)

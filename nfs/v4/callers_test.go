@@ -123,3 +123,28 @@ func TestExecuteOnly(t *testing.T) {
 	owner.ok(putfh(fh), setattr(anonymous, mode(0o100)))
 	c.want(nfsv4.NFS4ERR_ACCESS, putfh(fh), how{access: 1, owner: "o", claim: &nfsv4.OpenClaim4_CLAIM_FH{}}.open(""))
 }
+
+// TestPrivilegedPorts: a program of a client's user, which claims to be root, does not come to the client's state, nor to files.
+func TestPrivilegedPorts(t *testing.T) {
+	r := newRig(t)
+	r.change(func(e *nfs.Export) { e.PrivilegedPorts = true })
+	c := r.client("a", 0)
+	_, fh := c.open("o", 3, 0)
+	user := r.caller("a", 0)
+	user.conn = &rpc.Conn{ID: 5, Transport: "tcp", RemoteAddr: netip.MustParseAddrPort("192.0.2.1:1024")}
+	if _, st := user.exchange(2, 0x101); st != nfsv4.NFS4ERR_WRONGSEC {
+		t.Errorf("EXCHANGE_ID: %v", st)
+	}
+	// Another export welcomes it, but not as the client's root.
+	r.change(func(e *nfs.Export) { e.PrivilegedPorts = e.ID == 1 })
+	if _, st := user.exchange(2, 0x101); st != nfsv4.NFS4ERR_CLID_INUSE {
+		t.Errorf("EXCHANGE_ID of another's owner: %v", st)
+	}
+	user.owner = "user"
+	user.connect()
+	user.ok(&nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	user.ok(putroot(), lookup("deep"), lookup("other"), getfh())
+	user.want(nfsv4.NFS4ERR_PERM, putroot(), lookup("data"))
+	user.want(nfsv4.NFS4ERR_PERM, putfh(fh))
+	c.ok(putfh(fh), getfh())
+}

@@ -189,8 +189,8 @@ func (c *compound) admit(info *opInfo) proto.Status {
 		return proto.ErrOpNotInSession
 	case c.index == 0 && info.has(sessionless) && c.count > 1:
 		return proto.ErrNotOnlyOp
-	case c.index == 0 && info.has(sessionless) && !c.welcome():
-		// The status is none that RFC 8881 lists for these operations, but Linux makes "Operation not permitted" of it,
+	case c.index == 0 && info.has(sessionless) && !c.srv.cfg.Exports.Welcomes(c.call):
+		// No client IDs and sessions for strangers. The status is none that RFC 8881 lists for these operations, but Linux makes "Operation not permitted" of it,
 		// and an input/output error of those that are.
 		return proto.ErrWrongSec
 	case c.index > 0 && info.has(sequence):
@@ -207,11 +207,6 @@ func (c *compound) admit(info *opInfo) proto.Status {
 		return c.over
 	}
 	return proto.OK
-}
-
-// welcome reports whether there is an export that the caller may use: others get no client IDs and sessions.
-func (c *compound) welcome() bool {
-	return c.srv.cfg.Exports.Admits(c.call.Conn.RemoteAddr.Addr())
 }
 
 // badXDR is the status of a handler whose arguments did not decode.

@@ -85,6 +85,9 @@ func (c *compound) principal() state.Principal {
 	p := state.Principal{Flavor: uint32(c.call.Flavor)}
 	if c.call.Flavor == rpc.AuthSys {
 		p.Name = strconv.Itoa(int(c.call.Cred.UID))
+		if !c.call.Conn.Privileged() && c.srv.cfg.Exports.PrivilegedPorts() {
+			p.Name += " unprivileged" // who says so is not the client's root
+		}
 	}
 	return p
 }

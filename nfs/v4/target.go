@@ -63,6 +63,9 @@ func (c *compound) usable(e *nfs.Export) proto.Status {
 			return proto.ErrWrongSec
 		}
 	}
+	if !c.srv.cfg.Exports.CheckPort(e, c.call) {
+		return proto.ErrPerm // as knfsd does
+	}
 	return proto.OK
 }
 

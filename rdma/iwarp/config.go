@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -20,6 +21,8 @@ const (
 type Config struct {
 	Log *slog.Logger // nil: discard
 	CRC CRCMode
+	// Dial makes the TCP connections of connecting IDs, *net.TCPConn, as [net.Dialer.DialContext] does; nil: that, from any port.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// MPARevision is what a connecting ID speaks, 1 or 2; 0: 2. Accepting IDs speak both.
 	MPARevision int
 	// NoPeerToPeer makes connecting IDs offer no ready-to-receive frame, as Linux
@@ -75,6 +78,9 @@ func (c Config) withDefaults() (Config, error) {
 		if *p == 0 {
 			*p = d
 		}
+	}
+	if c.Dial == nil {
+		c.Dial = new(net.Dialer).DialContext
 	}
 	orInt(&c.MPARevision, mpaRevision)
 	orInt(&c.MaxIRD, defaultDepth)

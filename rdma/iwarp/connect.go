@@ -20,8 +20,7 @@ func (id *connID) Connect(ctx context.Context, c rdma.ConnParams) error {
 	}
 	ctx, cancel := id.p.connectTimeout(ctx)
 	defer cancel()
-	var d net.Dialer
-	nc, err := d.DialContext(ctx, "tcp", id.remote.String())
+	nc, err := id.p.cfg.Dial(ctx, "tcp", id.remote.String())
 	if err != nil {
 		return id.abandon(nil, ReasonUnreachable, fmt.Errorf("iwarp: %w", err))
 	}

@@ -109,6 +109,8 @@ func TestExamine(t *testing.T) {
 		{name: "signing", yaml: "smb: {signing: required}", eth0: software, codes: "warning:smb-signing"},
 		{name: "encryption", yaml: "smb: {encryption: desired}", eth0: software, codes: "warning:smb-encryption"},
 		{name: "old dialect", yaml: "smb: {max_dialect: 2.1}", eth0: "nfs: iwarp[20049]; smb: -smb-dialect", codes: "warning:smb-dialect"},
+		{name: "everybody is believed", yaml: "nfs: {privileged_ports: false}", change: func(f *Facts) { f.Config.Shares[0].NFS.Squash = config.SquashRoot }, eth0: software, codes: "warning:nfs-unprivileged"},
+		{name: "nobody is believed", yaml: "nfs: {privileged_ports: false}", change: func(f *Facts) { f.Config.Shares[0].NFS.Squash = config.SquashAll }, eth0: software},
 		{name: "other ports", yaml: "nfs: {rdma_port: 4791}\nsmb: {rdma_port: 9999}", eth0: "nfs: iwarp[4791]; smb: iwarp[9999]", codes: "info:nfs-port warning:smb-port"},
 		{name: "link down", change: func(f *Facts) { f.Topology.Netdev("eth0").Carrier = false }, eth0: "nfs: -link-down; smb: -link-down", codes: "info:local-only info:local-only warning:link-down"},
 		{name: "RoCE", change: func(f *Facts) { f.device("mlx5_0", "mlx5_core", rdma.TransportRoCE, "eth0") }, eth0: roce},

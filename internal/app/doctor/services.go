@@ -29,7 +29,29 @@ func (e *examiner) services() {
 		e.add(Finding{Severity: Info, Code: "nfs-port", Service: "nfs", What: fmt.Sprintf("NFS over RDMA is on port %d, not 20049", p),
 			Why: "clients have to name it", Do: []Step{{OnClient, fmt.Sprintf("mount -t nfs -o rdma,port=%d …", p), ""}}})
 	}
+	e.believed()
 	e.smb()
+}
+
+// believed judges whether NFS believes callers whom it should not (nfs.privileged_ports).
+func (e *examiner) believed() {
+	cfg := e.Config
+	if !cfg.NFS.Enabled || cfg.NFS.PrivilegedPorts {
+		return
+	}
+	var shares []string
+	for i := range cfg.Shares {
+		if s := &cfg.Shares[i]; s.NFS.Squash != config.SquashAll {
+			shares = append(shares, s.Name)
+		}
+	}
+	if len(shares) == 0 {
+		return
+	}
+	e.add(Finding{Severity: Warning, Code: "nfs-unprivileged", Service: "nfs", What: "every program on an NFS client can claim to be any user: " + strings.Join(shares, ", "),
+		Why: "nfs.privileged_ports is false, and the shares do not squash all",
+		Do: []Step{{OnServer, "nfs: {privileged_ports: true}", "in the configuration; then restart"},
+			{OnClient, "mount -t nfs -o resvport …", "as root, without noresvport, where a mount then says \"Operation not permitted\""}}})
 }
 
 // smb judges the settings of SMB.

@@ -9,12 +9,14 @@ import (
 	"fileserver/nfs/rpc"
 	"fileserver/nfs/v3"
 	"fileserver/nfs/v4"
+	"fileserver/nfs/v4/state"
 )
 
 // programs makes the RPC programs of the versions of NFS that are configured.
 func (s *Server) programs() ([]*rpc.Program, error) {
 	cfg := &s.cfg.NFS
 	locks, dirs, verifier := s.locks, new(nfs.DirLocks), nfs.NewWriteVerifier(&s.exports)
+	s.exports.RefusedPort = s.newRefusedPorts().refused
 	var list []*rpc.Program
 	if cfg.Serves(config.Version3) {
 		list = append(list, mount.New(&s.exports),
@@ -24,7 +26,7 @@ func (s *Server) programs() ([]*rpc.Program, error) {
 		v, err := v4.New(v4.Config{
 			Exports: &s.exports, Locks: locks, Dirs: dirs, Verifier: verifier,
 			Store: s.state, Logger: s.log.Logger, Lease: cfg.Lease, Grace: cfg.Grace,
-			Observer: nfs4Observer{s.metrics}, MinorVersions: minorVersions(cfg),
+			Observer: nfs4Observer{s.metrics}, MinorVersions: minorVersions(cfg), State: state.Config{ReplyCache: int64(cfg.ReplyCache)},
 		})
 		if err != nil {
 			return nil, err

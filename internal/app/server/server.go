@@ -94,7 +94,7 @@ func startOn(sys system, cfg *config.Config, log *Log, version string) (s *Serve
 		return s, err
 	}
 	s.shares.Store(&shares)
-	s.exports.Replace(shares.exports())
+	s.exports.Replace(shares.exports(cfg.NFS.PrivilegedPorts))
 	if err := s.startProtocols(); err != nil {
 		return s, err
 	}
@@ -183,7 +183,7 @@ func (s *Server) Reload(next *config.Config) {
 			restart = append(restart, key)
 		}
 	}
-	s.exports.Replace(shares.exports())
+	s.exports.Replace(shares.exports(s.cfg.NFS.PrivilegedPorts))
 	if s.smb != nil {
 		s.smb.SetShares(shares.smb(s.smbShares))
 	}

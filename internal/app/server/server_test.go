@@ -17,7 +17,9 @@ import (
 	"fileserver/config"
 	"fileserver/internal/app/server/servertest"
 	"fileserver/internal/slab"
+	"fileserver/nfs/mount"
 	"fileserver/nfs/rpc"
+	"fileserver/nfs/rpc/rpcclient"
 	"fileserver/nfs/xdr"
 	"fileserver/nfsrdma"
 	"fileserver/rdma"
@@ -291,5 +293,32 @@ func TestExportIDsDoNotCollideSilently(t *testing.T) {
 	}
 	if _, err := Start(cfg, NewLog(io.Discard, cfg.Log), "test"); err == nil || !strings.Contains(err.Error(), "file handles would be alike") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestPrivilegedPorts: where the server believes callers, a user's program is refused, counted, and the log says what to do.
+func TestPrivilegedPorts(t *testing.T) {
+	cfg := configure(t, "shares: {data: {path: data, nfs: {squash: none}}, all: {path: data, nfs: {squash: all}}}\nnfs: {port: 0, rdma_port: 0}\n", "--metrics", "127.0.0.1:0")
+	s, out := start(t, cfg)
+	if s.exports.ByPath("/all").PrivilegedPorts || !s.exports.ByPath("/data").PrivilegedPorts {
+		t.Fatal("only who is believed must call from a reserved port")
+	}
+	nc, err := new(net.Dialer).DialContext(t.Context(), "tcp", out.Addr(t, "nfs", "tcp").String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := rpcclient.New(nc, rpc.AuthSys, rpc.AppendAuthSys(nil, 0, "", 0, 0, nil))
+	defer c.Close()
+	for range 3 {
+		_, res, err := c.Do(t.Context(), rpcclient.Call{Prog: mount.Program, Vers: mount.Version, Proc: mount.ProcMnt, Args: [][]byte{(&mount.PathArgs{Path: "/data"}).Append(nil)}})
+		if d := xdr.NewDecoder(res); err != nil || mount.Status(d.Uint32()) != mount.ErrAcces {
+			t.Fatalf("MNT: %x, %v", res, err)
+		}
+	}
+	if n := strings.Count(out.String(), "nfs.privileged_ports: false"); n != 1 {
+		t.Errorf("%d lines in the log:\n%s", n, out)
+	}
+	if text := fetch(t, "http://"+out.Addr(t, "metrics", "tcp").String()+"/metrics"); !strings.Contains(text, "fileserver_nfs_refused_ports_total 3") {
+		t.Errorf("metrics:\n%s", text)
 	}
 }

@@ -67,13 +67,13 @@ func exportID(name string) uint32 {
 	return h.Sum32()
 }
 
-// exports are the shares as NFS publishes them.
-func (set shareSet) exports() []*nfs.Export {
+// exports are the shares as NFS publishes them. privileged is the configuration's nfs.privileged_ports.
+func (set shareSet) exports(privileged bool) []*nfs.Export {
 	var list []*nfs.Export
 	for name, s := range set {
 		e := &nfs.Export{
 			ID: exportID(name), Path: "/" + name, FS: s.fs, ReadOnly: s.ReadOnly, Clients: s.Allow,
-			AnonUID: s.NFS.AnonUID, AnonGID: s.NFS.AnonGID,
+			AnonUID: s.NFS.AnonUID, AnonGID: s.NFS.AnonGID, PrivilegedPorts: privileged && s.NFS.Squash != config.SquashAll,
 		}
 		switch s.NFS.Squash {
 		case config.SquashNone:

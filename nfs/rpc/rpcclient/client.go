@@ -58,10 +58,9 @@ func New(nc net.Conn, flavor rpc.Flavor, cred []byte) *Client {
 	return c
 }
 
-// Dial connects to addr ("host:port") with AUTH_SYS credentials.
+// Dial connects to addr ("host:port") with AUTH_SYS credentials, from a reserved port if it can ([DialReserved]).
 func Dial(ctx context.Context, addr string, uid, gid uint32, groups ...uint32) (*Client, error) {
-	var d net.Dialer
-	nc, err := d.DialContext(ctx, "tcp", addr)
+	nc, err := DialReserved(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
