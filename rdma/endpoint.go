@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"fileserver/internal/queue"
 	"fileserver/internal/slab"
 )
 
@@ -83,7 +84,7 @@ type Endpoint struct {
 
 	posting  bool // somebody is in PostSend
 	free     int  // send-queue slots for chains
-	sendQ    sendQueue
+	sendQ    queue.Queue[*SendOp]
 	flying   int // posts of chains not yet complete
 	ops      []*SendOp
 	batch    []part // being posted
@@ -95,7 +96,7 @@ type Endpoint struct {
 	sink    *sink // nil: READs go straight to their buffers
 
 	stall    stall
-	readQ    readQueue
+	readQ    queue.Queue[*readOp]
 	reads    []*readOp
 	spareRd  *readOp
 	readWRs  [readBatch]SendWR

@@ -137,8 +137,8 @@ func (e *Endpoint) drain(events <-chan error) {
 func (e *Endpoint) refuseQueued() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for e.readQ.head != nil {
-		r := e.readQ.pop()
+	for r, ok := e.readQ.Pop(); ok; r, ok = e.readQ.Pop() {
+		r.queued = false
 		if r.err == nil {
 			r.err = e.refusal()
 		}
@@ -146,8 +146,8 @@ func (e *Endpoint) refuseQueued() {
 			e.endRead(r)
 		}
 	}
-	for op := e.sendQ.head; op != nil; op = e.sendQ.head {
-		e.sendQ.remove(op)
+	for op, ok := e.sendQ.Pop(); ok; op, ok = e.sendQ.Pop() {
+		op.queued = false
 		if op.err == nil {
 			op.err = e.refusal()
 		}

@@ -13,7 +13,7 @@ const readBatch = 8
 // readOp is one call of Read. The endpoint's lock guards it.
 type readOp struct {
 	index, gen uint32
-	next       *readOp
+	next       *readOp // of those not in use
 	queued     bool
 	buf        *slab.Buf
 	pos        int
@@ -24,33 +24,6 @@ type readOp struct {
 	inFlight   int
 	err        error
 	done       Completion
-}
-
-// readQueue is a FIFO of reads.
-type readQueue struct {
-	head, tail *readOp
-	n          int
-}
-
-func (q *readQueue) push(r *readOp) {
-	if q.tail == nil {
-		q.head = r
-	} else {
-		q.tail.next = r
-	}
-	q.tail, r.next, r.queued = r, nil, true
-	q.n++
-}
-
-func (q *readQueue) pop() *readOp {
-	r := q.head
-	q.head = r.next
-	if q.head == nil {
-		q.tail = nil
-	}
-	r.next, r.queued = nil, false
-	q.n--
-	return r
 }
 
 // Read pulls all of the remote segments, one after the other, into buf from off.
@@ -100,7 +73,8 @@ func (e *Endpoint) Read(buf *slab.Buf, off int, remote []Segment, done Completio
 	r.segs = append(r.segs[:0], remote...)
 	r.from = target{segs: r.segs}
 	r.buf, r.pos, r.left, r.bytes, r.done = buf.Retain(), off, n, int64(n), done
-	e.readQ.push(r)
+	r.queued = true
+	e.readQ.Push(r)
 	e.pump()
 	e.mu.Unlock()
 	return nil
@@ -110,8 +84,8 @@ func (e *Endpoint) Read(buf *slab.Buf, off int, remote []Segment, done Completio
 // Called with mu held; lets go of it meanwhile.
 func (e *Endpoint) postReads() {
 	k := 0
-	for ; k < readBatch && e.credits > 0 && e.readQ.head != nil; k++ {
-		r := e.readQ.head
+	for ; k < readBatch && e.credits > 0 && e.readQ.Len() > 0; k++ {
+		r := *e.readQ.At(0)
 		addr, rkey, n, slot := e.nextRead(r, &e.readSGEs[k])
 		e.readWRs[k] = SendWR{
 			ID: wrID(kindRead, slot, r.index, r.gen), Opcode: OpRead, Flags: SendSignaled,
@@ -123,7 +97,8 @@ func (e *Endpoint) postReads() {
 		e.credits--
 		e.reading++
 		if r.left == 0 {
-			e.readQ.pop()
+			e.readQ.Pop()
+			r.queued = false
 		}
 	}
 	e.posting = true

@@ -5,37 +5,10 @@ import (
 	"errors"
 )
 
-// sendQueue is a FIFO of chains.
-type sendQueue struct {
-	head, tail *SendOp
-	n          int
-}
-
-func (q *sendQueue) push(op *SendOp) {
-	if q.tail == nil {
-		q.head = op
-	} else {
-		q.tail.next = op
-	}
-	q.tail, op.next, op.queued = op, nil, true
-	q.n++
-}
-
-func (q *sendQueue) remove(op *SendOp) {
-	var prev *SendOp
-	for o := q.head; o != op; o = o.next {
-		prev = o
-	}
-	if prev == nil {
-		q.head = op.next
-	} else {
-		prev.next = op.next
-	}
-	if q.tail == op {
-		q.tail = prev
-	}
-	op.next, op.queued = nil, false
-	q.n--
+// dequeueLocked takes op, mostly the first, out of the queue of chains.
+func (e *Endpoint) dequeueLocked(op *SendOp) {
+	e.sendQ.Remove(func(o *SendOp) bool { return o == op })
+	op.queued = false
 }
 
 // NewSendOp returns an empty chain.
@@ -94,7 +67,8 @@ func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
 		return err
 	}
 	op.sync, op.holds = true, 2
-	e.sendQ.push(op)
+	op.queued = true
+	e.sendQ.Push(op)
 	e.pump()
 	if op.outcome == undecided {
 		op.waiting = true
@@ -105,7 +79,7 @@ func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
 		case <-ctx.Done():
 			e.mu.Lock()
 			if op.queued && op.sent == 0 {
-				e.sendQ.remove(op)
+				e.dequeueLocked(op)
 				op.waiting = false
 				e.mu.Unlock()
 				e.finish(op, context.Cause(ctx))
@@ -135,7 +109,8 @@ func (e *Endpoint) Queue(op *SendOp) error {
 		return err
 	}
 	op.holds = 1
-	e.sendQ.push(op)
+	op.queued = true
+	e.sendQ.Push(op)
 	e.pump()
 	e.mu.Unlock()
 	return nil
@@ -145,7 +120,7 @@ func (e *Endpoint) Queue(op *SendOp) error {
 // meanwhile. Where another goroutine is posting already, that one goes on.
 func (e *Endpoint) pump() {
 	for !e.posting && !e.failing {
-		if e.readQ.head != nil && e.credits > 0 {
+		if e.readQ.Len() > 0 && e.credits > 0 {
 			e.postReads()
 			continue
 		}
@@ -173,7 +148,8 @@ const (
 // e.batch. Called with mu held.
 func (e *Endpoint) gather() {
 	wrs := 0
-	for op := e.sendQ.head; op != nil && len(e.batch) < batchParts; op = e.sendQ.head {
+	for e.sendQ.Len() > 0 && len(e.batch) < batchParts {
+		op := *e.sendQ.At(0)
 		n := e.nextPart(op)
 		if n > e.free || wrs > 0 && wrs+n > batchWRs {
 			return
@@ -191,7 +167,7 @@ func (e *Endpoint) gather() {
 		last.Flags |= SendSignaled
 		op.sent += n
 		if op.sent == len(op.plan.wrs) {
-			e.sendQ.remove(op)
+			e.dequeueLocked(op)
 		}
 		op.inFlight++
 		op.holds++ // the chain may complete before PostSend returns
@@ -262,7 +238,7 @@ func (e *Endpoint) unpost(p part, err error) {
 	e.flying--
 	e.free += len(p.wrs)
 	if op.queued {
-		e.sendQ.remove(op)
+		e.dequeueLocked(op)
 	}
 	if op.err == nil {
 		op.err = err

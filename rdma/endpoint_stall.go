@@ -34,7 +34,7 @@ func (e *Endpoint) EndIfStalled(d time.Duration) {
 
 // outstanding reports whether anything but receives is. Called with mu held.
 func (e *Endpoint) outstanding() bool {
-	return e.flying > 0 || e.reading > 0 || e.sendQ.n > 0 || e.readQ.n > 0
+	return e.flying > 0 || e.reading > 0 || e.sendQ.Len() > 0 || e.readQ.Len() > 0
 }
 
 func (e *Endpoint) checkStall() {

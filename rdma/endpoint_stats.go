@@ -52,8 +52,8 @@ func (c *counters) ended(op *SendOp, err error) {
 func (e *Endpoint) Stats() EndpointStats {
 	e.mu.Lock()
 	s := EndpointStats{
-		SlotsUsed: e.cfg.SendDepth - e.free, SendsWaiting: e.sendQ.n,
-		ReadsOutstanding: e.reading, ReadsWaiting: e.readQ.n,
+		SlotsUsed: e.cfg.SendDepth - e.free, SendsWaiting: e.sendQ.Len(),
+		ReadsOutstanding: e.reading, ReadsWaiting: e.readQ.Len(),
 		RecvsPosted: len(e.recvs) - len(e.freeRecv), ReadCredits: e.credits + e.reading,
 	}
 	e.mu.Unlock()

@@ -46,7 +46,7 @@ type SendOp struct {
 type opState struct {
 	index uint32 // in Endpoint.ops
 	gen   uint32
-	next  *SendOp // in the queue, or the free list
+	next  *SendOp // of those not in use
 
 	queued   bool
 	sync     bool          // Post, not Queue: a goroutine stands behind it

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fileserver/internal/clock"
+	"fileserver/internal/queue"
 	"fileserver/internal/slab"
 	"fileserver/rdma"
 	"fileserver/smb/transport"
@@ -45,8 +46,7 @@ type Conn struct {
 	handler  transport.Handler
 	err      error // why the connection is ending
 	draining bool
-	head     *pdu // being sent
-	tail     *pdu
+	out      queue.Queue[*pdu] // messages; the first is being sent
 	spare    *pdu
 	timer    *time.Timer
 	armed    time.Time
@@ -54,7 +54,7 @@ type Conn struct {
 	got      int       // bytes of it
 	whole    int       // bytes it will have
 	busy     bool      // a message waits for memory; what arrives goes to inbox
-	inbox    []*slab.Buf
+	inbox    queue.Queue[*slab.Buf]
 	closed   bool
 
 	slotMu  sync.Mutex
@@ -188,12 +188,7 @@ func (c *Conn) Send(o *transport.Outgoing) error {
 		p = new(pdu)
 	}
 	p.take(o)
-	if c.tail == nil {
-		c.head = p
-	} else {
-		c.tail.next = p
-	}
-	c.tail = p
+	c.out.Push(p)
 	c.pump()
 	return nil
 }
@@ -205,8 +200,10 @@ func (c *Conn) pump() {
 		if now.IsZero() && (c.m.probe || c.m.sendCredits <= 1) {
 			now = c.clock.Now()
 		}
+		var p *pdu
 		left, fit := 0, 0
-		if p := c.head; p != nil {
+		if c.out.Len() > 0 {
+			p = *c.out.At(0)
 			left, fit = p.size-p.sent, p.fit(c.maxSGE-1)
 		}
 		slot := c.takeSlot()
@@ -219,7 +216,6 @@ func (c *Conn) pump() {
 			break
 		}
 		op := c.ep.NewSendOp()
-		p := c.head
 		if o.data > 0 && p.sent == 0 {
 			p.place(op)
 		}
@@ -241,7 +237,7 @@ func (c *Conn) pump() {
 		}
 		c.post(op, slot)
 	}
-	if c.draining && c.head == nil {
+	if c.draining && c.out.Len() == 0 {
 		c.ep.Disconnect(c.err)
 	}
 	c.arm()
@@ -253,10 +249,7 @@ func (c *Conn) finish(p *pdu, op *rdma.SendOp) {
 		op.Invalidate(p.Invalidate)
 		c.count.invalidates.Add(1)
 	}
-	c.head = p.next
-	if c.head == nil {
-		c.tail = nil
-	}
+	c.out.Pop()
 	c.count.messagesOut.Add(1)
 	p.Release()
 	p.next = c.spare

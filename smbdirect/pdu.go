@@ -8,7 +8,7 @@ import (
 // pdu is a message on its way out.
 type pdu struct {
 	transport.Outgoing
-	next *pdu
+	next *pdu           // of those not in use
 	segs []rdma.Segment // Into
 	size int
 	sent int

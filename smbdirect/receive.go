@@ -35,7 +35,7 @@ func (c *Conn) Received(buf *slab.Buf, key uint32, invalidated bool) {
 		c.mu.Unlock()
 		return
 	case c.busy:
-		c.inbox = append(c.inbox, buf)
+		c.inbox.Push(buf)
 		c.m.alive(c.clock.Now())
 		c.mu.Unlock()
 		return
@@ -188,9 +188,7 @@ func (c *Conn) await(buf *slab.Buf, f fragment) {
 		c.assemble(b, size, f)
 		c.take(buf, f)
 	}
-	for len(c.inbox) > 0 {
-		next := c.inbox[0]
-		c.inbox = c.inbox[1:]
+	for next, ok := c.inbox.Pop(); ok; next, ok = c.inbox.Pop() {
 		if c.m.state == ended {
 			next.Release()
 		} else if c.accept(next) {
@@ -234,10 +232,10 @@ func (c *Conn) Closed(err error) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	for p := c.head; p != nil; p = p.next {
+	for p, ok := c.out.Pop(); ok; p, ok = c.out.Pop() {
 		p.Release()
 	}
-	c.head, c.tail, c.spare = nil, nil, nil
+	c.spare = nil
 	c.closed = true
 	if !c.busy {
 		c.dropAssembly()

@@ -195,7 +195,7 @@ func TestKeys(t *testing.T) {
 }
 
 func TestCQ(t *testing.T) {
-	q := newCQ(2)
+	q := newCQ()
 	for i := range uint64(500) { // more than asked for: nothing is lost
 		q.push(rdma.WC{ID: i})
 		if i%3 == 0 {

@@ -161,7 +161,7 @@ func (q *queuePair) attach(conn *net.TCPConn, t terms) error {
 func (q *queuePair) open(passive bool) {
 	q.mu.Lock()
 	q.state = qpOpen
-	q.sq.orq = make([]*sendWQE, q.terms.ord)
+	q.sq.ord = q.terms.ord
 	if !passive && q.terms.rtr != rtrNone {
 		e := q.sq.add()
 		e.internal, e.op = true, rdma.OpWrite

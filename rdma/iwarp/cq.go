@@ -6,42 +6,31 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"fileserver/internal/queue"
 	"fileserver/rdma"
 )
 
-// completionQueue implements rdma.CQ: a ring that grows, so that a consumer that
-// polls late loses nothing.
+// completionQueue implements rdma.CQ. It grows, so that a consumer that polls late loses nothing.
 type completionQueue struct {
 	count atomic.Int32 // completions queued, so that an empty poll takes no lock
 
 	mu      sync.Mutex
-	ring    []rdma.WC
-	head    int
+	queue   queue.Queue[rdma.WC]
 	waiting bool
 	closed  bool
 	users   int
 	wake    chan struct{}
 }
 
-func newCQ(depth int) *completionQueue {
-	return &completionQueue{ring: make([]rdma.WC, min(max(depth, 1), 64)), wake: make(chan struct{}, 1)}
-}
+func newCQ() *completionQueue { return &completionQueue{wake: make(chan struct{}, 1)} }
 
 // push queues completions, in order.
 func (q *completionQueue) push(wc ...rdma.WC) {
 	q.mu.Lock()
-	n := int(q.count.Load())
-	if n+len(wc) > len(q.ring) {
-		q.grow(n + len(wc))
-	}
 	for i := range wc {
-		j := q.head + n + i
-		if j >= len(q.ring) {
-			j -= len(q.ring)
-		}
-		q.ring[j] = wc[i]
+		q.queue.Push(wc[i])
 	}
-	q.count.Store(int32(n + len(wc)))
+	q.count.Store(int32(q.queue.Len()))
 	q.signal()
 	q.mu.Unlock()
 }
@@ -57,28 +46,17 @@ func (q *completionQueue) signal() {
 	}
 }
 
-func (q *completionQueue) grow(need int) {
-	ring := make([]rdma.WC, max(need, 2*len(q.ring)))
-	n := copy(ring, q.ring[q.head:])
-	copy(ring[n:], q.ring[:q.head])
-	q.ring, q.head = ring, 0
-}
-
 // Poll implements rdma.CQ.
 func (q *completionQueue) Poll(wc []rdma.WC) int {
 	if q.count.Load() == 0 {
 		return 0
 	}
 	q.mu.Lock()
-	count := int(q.count.Load())
-	n := min(count, len(wc))
+	n := min(q.queue.Len(), len(wc))
 	for i := range n {
-		wc[i] = q.ring[q.head]
-		if q.head++; q.head == len(q.ring) {
-			q.head = 0
-		}
+		wc[i], _ = q.queue.Pop()
 	}
-	q.count.Store(int32(count - n))
+	q.count.Store(int32(q.queue.Len()))
 	q.mu.Unlock()
 	return n
 }

@@ -84,8 +84,8 @@ func (q *queuePair) blame() {
 	if s.parse(t.offender, t.length) != 0 || s.op != opReadRequest {
 		return
 	}
-	for i := range q.sq.orqLen {
-		if e := q.sq.orq[(q.sq.orqHead+i)%len(q.sq.orq)]; e.msn == s.msn {
+	for i := range q.sq.orq.Len() {
+		if e := *q.sq.orq.At(i); e.msn == s.msn {
 			e.status = rdma.StatusRemOpErr
 			if t.EType == 1 {
 				e.status = rdma.StatusRemAccessErr

@@ -328,7 +328,7 @@ func TestInitiator(t *testing.T) {
 				}
 				if s.op == opReadRequest {
 					msn = 2
-					r.fpdu(ulpdu(segment{op: opReadResponse, tagged: true, last: true, stag: e.qp.(*queuePair).sq.orq[0].sinkSTag}, nil))
+					r.fpdu(ulpdu(segment{op: opReadResponse, tagged: true, last: true, stag: e.qp.(*queuePair).sq.oldestRead().sinkSTag}, nil))
 				}
 			}
 			e.post(rdma.SendWR{ID: 3, Opcode: rdma.OpRead, Flags: rdma.SendSignaled, SGL: e.sgl(0, 4)})

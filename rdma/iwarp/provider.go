@@ -151,7 +151,7 @@ func (d *device) CreateCQ(depth int) (rdma.CQ, error) {
 	if depth < 0 {
 		return nil, fmt.Errorf("iwarp: completion queue of depth %d", depth)
 	}
-	return newCQ(depth), nil
+	return newCQ(), nil
 }
 
 func (d *device) nextQPN() uint32 { return d.qpn.Add(1) }

@@ -3,6 +3,7 @@ package iwarp
 import (
 	"fmt"
 
+	"fileserver/internal/queue"
 	"fileserver/rdma"
 )
 
@@ -40,9 +41,8 @@ type sendQueue struct {
 	retire  uint64 // oldest without completion
 	next    uint64 // oldest not begun
 	tail    uint64
-	orq     []*sendWQE // READs outstanding, oldest first: a ring of ord elements
-	orqHead int
-	orqLen  int
+	orq     queue.Queue[*sendWQE] // READs outstanding, oldest first
+	ord     int                   // how many there may be
 	sinkSeq uint32
 	batch   []rdma.WC
 }
@@ -156,10 +156,10 @@ func (q *sendQueue) peek() (e *sendWQE, stall bool) {
 		return nil, false
 	}
 	e = q.at(q.next)
-	if e.flags&rdma.SendFence != 0 && q.orqLen > 0 {
+	if e.flags&rdma.SendFence != 0 && q.orq.Len() > 0 {
 		return e, true
 	}
-	return e, e.op == rdma.OpRead && q.orqLen == len(q.orq)
+	return e, e.op == rdma.OpRead && q.orq.Len() >= q.ord
 }
 
 // begin takes the request that peek returned. A READ becomes outstanding.
@@ -170,29 +170,19 @@ func (q *sendQueue) begin(e *sendWQE, salt uint32) {
 	}
 	q.sinkSeq++
 	e.sinkSTag = sinkSTagBit | (q.sinkSeq<<8|salt&0xff)&^sinkSTagBit
-	i := q.orqHead + q.orqLen
-	if i >= len(q.orq) {
-		i -= len(q.orq)
-	}
-	q.orq[i] = e
-	q.orqLen++
+	q.orq.Push(e)
 }
 
 // oldestRead is the READ whose response comes next; nil if there is none.
 func (q *sendQueue) oldestRead() *sendWQE {
-	if q.orqLen == 0 {
+	if q.orq.Len() == 0 {
 		return nil
 	}
-	return q.orq[q.orqHead]
+	return *q.orq.At(0)
 }
 
 func (q *sendQueue) readDone() {
-	e := q.orq[q.orqHead]
-	q.orq[q.orqHead] = nil
-	if q.orqHead++; q.orqHead == len(q.orq) {
-		q.orqHead = 0
-	}
-	q.orqLen--
+	e, _ := q.orq.Pop()
 	e.done = true
 }
 
@@ -247,5 +237,5 @@ func (q *sendQueue) flush() {
 		}
 		q.drop(e)
 	}
-	q.next, q.orqLen, q.free = q.tail, 0, nil
+	q.next, q.orq, q.free = q.tail, queue.Queue[*sendWQE]{}, nil
 }
