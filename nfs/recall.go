@@ -26,11 +26,11 @@ var noCache = lock.CacheKey{}
 // yet: then the client is to come again (NFS3ERR_JUKEBOX, NFS4ERR_DELAY). Where nobody caches it costs next to nothing.
 func Recall(ctx context.Context, m *lock.Manager, k lock.FileKey, keep lock.Caching) bool {
 	rc := m.Recall(k, noCache, keep)
-	return rc == nil || answered(ctx, rc)
+	return rc == nil || Answered(ctx, rc)
 }
 
-// answered waits a little.
-func answered(ctx context.Context, rc *lock.Recall) bool {
+// Answered waits a little for a Recall, and reports whether it is done.
+func Answered(ctx context.Context, rc *lock.Recall) bool {
 	t := time.NewTimer(recallWait)
 	defer t.Stop()
 	select {

@@ -43,7 +43,7 @@ func TestRecall(t *testing.T) {
 				}
 			}
 		}
-		c = m.Cache(k, lock.CacheKey{Client: 1}, all, 0, answer(time.Millisecond))
+		c = m.Cache(k, lock.CacheKey{Client: 1}, all, answer(time.Millisecond))
 		if start := time.Now(); !Recall(ctx, m, k, KeepToRead) || time.Since(start) != time.Millisecond {
 			t.Error("a client that answers is not waited for")
 		}
@@ -57,7 +57,7 @@ func TestRecall(t *testing.T) {
 			t.Errorf("it caches %d", s)
 		}
 		c.Release()
-		c = m.Cache(k, lock.CacheKey{Client: 1}, all, 0, answer(time.Hour))
+		c = m.Cache(k, lock.CacheKey{Client: 1}, all, answer(time.Hour))
 		start := time.Now()
 		if Recall(ctx, m, k, KeepToDeny) || time.Since(start) != recallWait {
 			t.Error("a client that does not answer")

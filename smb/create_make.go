@@ -7,6 +7,7 @@ import (
 	"fileserver/smb/namespace"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
+	"fileserver/vfs/lock"
 )
 
 // make creates a file or directory where there is nothing (MS-FSA 2.1.5.1.1). again asks for another try.
@@ -51,7 +52,6 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	o := newOpen(c.r, n, k)
 	obj.Node = nil
 	o.options, o.posix = c.q.Options, c.ctxs.posix
-	o.deleteOnClose = deletes
 	if c.r.conn.srv.cfg.Locks.Changes.Active() {
 		dir, name, path := c.r.conn.srv.links.where(k, c.share.FS)
 		o.added(ctx, &namespace.Object{Dir: dir, Name: name, Path: path}, n.Kind())
@@ -60,29 +60,56 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 		st = c.makeStream(ctx, o)
 	}
 	if st == wire.StatusSuccess {
+		var rc *lock.Recall
+		if st, rc = c.claimNew(o); rc != nil {
+			c.tries++
+			o.end(ctx)
+			return c.r.await(rc), false
+		}
+		if st != wire.StatusSuccess {
+			o.end(ctx) // what was made is in use by others
+			return st, false
+		}
 		st = c.furnish(ctx, o)
 	}
 	if st != wire.StatusSuccess {
-		c.r.conn.srv.links.setPending(k, true, c.cred) // undo it
+		c.undo(o)
 		o.end(ctx)
 		return st, false
 	}
+	o.deleteOnClose = deletes
 	c.action = wire.FileCreated
 	return c.finish(ctx, o, wire.FileAllAccess), false
 }
 
-// furnish gives a new object what the request says, and its creator what it asks for.
-func (c *create) furnish(ctx context.Context, o *Open) wire.Status {
+// claimNew makes the claim of an object that the request has just made. Others may have it open by now, and keep it: the request
+// fails if they do not share, and may be tried again after the Recall if there is one. What they cache beyond that is recalled, but not waited
+// for: they have opened the object beside this open.
+func (c *create) claimNew(o *Open) (wire.Status, *lock.Recall) {
 	o.granted = c.desired &^ wire.MaximumAllowed
 	if c.desired&wire.MaximumAllowed != 0 {
 		o.granted |= wire.FileAllAccess
 	}
+	locks := c.r.conn.srv.cfg.Locks
 	access, deny := claims(o.granted, c.q.ShareAccess)
-	claim, err := c.r.conn.srv.cfg.Locks.Open(o.key, access, deny)
+	claim, err := locks.Open(o.key, o.cacheKey(), access, deny)
 	if err != nil {
-		return statusOf(err)
+		return wire.StatusSharingViolation, locks.Recall(o.key, o.cacheKey(), lock.CacheRead|lock.CacheWrite)
 	}
 	o.claim = claim
+	locks.Recall(o.key, o.cacheKey(), lock.CacheRead|lock.CacheHandle)
+	return wire.StatusSuccess, nil
+}
+
+// undo has the object deleted that the request has made, unless others have opened it.
+func (c *create) undo(o *Open) {
+	if !c.r.conn.srv.cfg.Locks.Others(o.link.key, o.cacheKey()) {
+		c.r.conn.srv.links.setPendingAlone(o.link, c.cred)
+	}
+}
+
+// furnish gives a new object what the request says, and its creator what it asks for.
+func (c *create) furnish(ctx context.Context, o *Open) wire.Status {
 	if !o.dir {
 		// Whoever creates a file has it open as asked, whatever its mode says.
 		if err := o.openData(ctx, c.cred, vfs.AccessOwnerOverride); err != nil {

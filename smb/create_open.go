@@ -145,24 +145,20 @@ func (c *create) claim(o *Open) (wire.Status, *lock.Recall) {
 	if o.granted&^undisturbing == 0 && access|deny == 0 {
 		return wire.StatusSuccess, nil
 	}
-	claim, err := locks.Open(o.key, access, deny)
-	if err != nil {
-		// Who caches its handle may have closed the file already, and not said so.
-		if rc := locks.Recall(o.key, o.cacheKey(), lock.CacheRead|lock.CacheWrite); rc != nil {
-			return wire.StatusSharingViolation, rc
-		}
-		return wire.StatusSharingViolation, nil
-	}
-	o.claim = claim
-	if st, rc := c.acrossStreams(o, deny); st != wire.StatusSuccess || rc != nil {
-		return st, rc
-	}
 	keep := lock.CacheRead | lock.CacheHandle
 	if c.does(newContents) {
 		keep = 0
 	}
-	if rc := locks.Recall(o.key, o.cacheKey(), keep); rc != nil {
+	claim, rc, err := locks.OpenRecall(o.key, o.cacheKey(), access, deny, keep)
+	switch {
+	case err != nil:
+		return wire.StatusSharingViolation, rc
+	case rc != nil:
 		return wire.StatusSuccess, rc
+	}
+	o.claim = claim
+	if st, rc := c.acrossStreams(o, deny); st != wire.StatusSuccess || rc != nil {
+		return st, rc
 	}
 	if access, deny = claims(o.granted, c.q.ShareAccess); c.does(newContents) {
 		if err := claim.Change(access, deny); err != nil {

@@ -194,6 +194,16 @@ func (l *links) setPending(k *link, del bool, c *vfs.Cred) {
 	}
 }
 
+// setPendingAlone has the file deleted with its only open; if there are others nothing changes.
+func (l *links) setPendingAlone(k *link, c *vfs.Cred) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k.opens == 1 {
+		k.pending, k.cred = true, c
+		l.doomed(k)
+	}
+}
+
 // isPending reports whether the file will be deleted.
 func (l *links) isPending(k *link) bool {
 	l.mu.Lock()

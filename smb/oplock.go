@@ -52,16 +52,10 @@ func (o *Open) grantOplock(want uint8) uint8 {
 	if c == 0 || o.stream == nil && o.node.Kind() != vfs.KindRegular || o.tree.share.NoOplocks || o.conn.neg.Load().leasesOnly {
 		return wire.OplockLevelNone
 	}
-	own := 0
-	if o.claim != nil {
-		if access, deny := o.claim.Claims(); access|deny != 0 {
-			own = 1
-		}
-	}
 	locks := o.session.srv.cfg.Locks
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	cache := locks.Cache(o.key, o.cacheKey(), c, own, o.recalled)
+	cache := locks.Cache(o.key, o.cacheKey(), c, o.recalled)
 	if cache == nil {
 		return wire.OplockLevelNone
 	}

@@ -100,7 +100,7 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 	}
 	if t.from != nil {
 		// Windows opens the directory to write to it, and lets nobody delete or rename it meanwhile.
-		c, err := r.conn.srv.cfg.Locks.Open(t.obj.Dir.Identity(), lock.Write, lock.Delete)
+		c, err := r.conn.srv.cfg.Locks.Open(t.obj.Dir.Identity(), o.cacheKey(), lock.Write, lock.Delete)
 		if err != nil {
 			return wire.StatusSharingViolation
 		}
@@ -148,12 +148,14 @@ func (t *target) mayReplace(ctx context.Context, r *request, o *Open, readonly b
 		return wire.StatusAccessDenied
 	}
 	// Others' handles go with what they are of, and must not be left without.
-	locks, key := r.conn.srv.cfg.Locks, n.Identity()
-	if t.claim, err = locks.Open(key, 0, lock.Read|lock.Write|lock.Delete); err != nil {
-		if rc := locks.Recall(key, o.cacheKey(), lock.CacheRead|lock.CacheWrite); rc != nil {
-			r.op.(*setInfoRequest).recall = rc
-			return wire.StatusPending
-		}
+	const all = lock.CacheRead | lock.CacheWrite | lock.CacheHandle
+	var rc *lock.Recall
+	t.claim, rc, err = r.conn.srv.cfg.Locks.OpenRecall(n.Identity(), o.cacheKey(), 0, lock.Read|lock.Write|lock.Delete, all)
+	switch {
+	case rc != nil:
+		r.op.(*setInfoRequest).recall = rc
+		return wire.StatusPending
+	case err != nil:
 		return wire.StatusAccessDenied
 	}
 	return wire.StatusSuccess

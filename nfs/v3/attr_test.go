@@ -178,7 +178,7 @@ func TestShareDenied(t *testing.T) {
 	h := w.file("f")
 	w.write(h, 0, data(100), v3.Unstable)
 	key := w.key()
-	o, err := w.locks.Open(key, lock.Read, lock.Write)
+	o, err := w.locks.Open(key, lock.CacheKey{}, lock.Read, lock.Write)
 	if err != nil {
 		t.Fatal(err)
 	}

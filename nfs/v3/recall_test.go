@@ -37,7 +37,7 @@ func (w *world) cacher() *cacher {
 	w.t.Helper()
 	k := w.key()
 	c := &cacher{answers: true}
-	c.cache = w.locks.Cache(k, lock.CacheKey{Client: 1}, lock.CacheRead|lock.CacheHandle|lock.CacheWrite, 1, func(_, to lock.Caching, ack bool) {
+	c.cache = w.locks.Cache(k, lock.CacheKey{Client: 1}, lock.CacheRead|lock.CacheHandle|lock.CacheWrite, func(_, to lock.Caching, ack bool) {
 		c.recalled++
 		if c.answers && ack {
 			go c.cache.Acknowledge(to)
@@ -95,12 +95,12 @@ func TestRecallDeny(t *testing.T) {
 	w := newWorld(t, mem.Options{}, nil)
 	h := w.file("f")
 	k := w.key()
-	open, err := w.locks.Open(k, lock.Read, lock.Read|lock.Write)
+	open, err := w.locks.Open(k, lock.CacheKey{}, lock.Read, lock.Read|lock.Write)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var c *lock.Cache
-	c = w.locks.Cache(k, lock.CacheKey{Client: 1}, lock.CacheRead|lock.CacheHandle, 1, func(_, to lock.Caching, _ bool) {
+	c = w.locks.Cache(k, lock.CacheKey{Client: 1}, lock.CacheRead|lock.CacheHandle, func(_, to lock.Caching, _ bool) {
 		go func() {
 			open.Close()
 			_ = c.Acknowledge(to)

@@ -9,6 +9,9 @@ import (
 	"fileserver/vfs"
 )
 
+// maxOpenTries is how often an OPEN begins anew because others have opened the file and cache it again.
+const maxOpenTries = 16
+
 // Result flags of OPEN.
 const openLockPOSIX = 4 // OPEN4_RESULT_LOCKTYPE_POSIX
 
@@ -201,19 +204,15 @@ func (c *compound) openState(a *openArgs, o *opened) (proto.StateID, proto.Statu
 	if o.truncate {
 		keep = nfs.KeepToChange
 	}
-	if st := c.recall(&key, keep); st != proto.OK {
-		_ = f.Close()
-		return proto.StateID{}, st
-	}
 	res := newOpenFile(f, c.credsIn(o.t.export))
 	defer res.Release()
-	for recalled := false; ; {
+	for try := 0; ; try++ {
 		res.Retain()
-		sid, act, st := c.client.AddOpen(a.owner, key, state.Share(a.access), state.Share(a.deny), res)
+		sid, act, st := c.client.AddOpen(a.owner, key, state.Share(a.access), state.Share(a.deny), keep, res)
 		c.srv.act(act)
 		switch {
-		case st == proto.ErrShareDenied && !recalled: // by somebody who keeps a file open that its user has closed, perhaps
-			if recalled = true; c.recall(&key, nfs.KeepToDeny) != proto.OK {
+		case act.Wait != nil:
+			if try == maxOpenTries || !nfs.Answered(c.ctx, act.Wait) {
 				return sid, proto.ErrDelay
 			}
 			continue

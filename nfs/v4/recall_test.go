@@ -1,11 +1,13 @@
 package v4_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
+	"fileserver/nfs/v4/state"
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
 )
@@ -57,6 +59,12 @@ func TestRecall(t *testing.T) {
 				c.ok(append(in, rw("h"), closeOp(current))...)
 				s, fh := c.open("o", 3, 0)
 				key := r.key("f")
+				// To cache everything it is the client that has the file open already, or the only one.
+				holder := lock.CacheKey{Proto: state.ProtoNFS4, Client: c.id}
+				if strings.HasPrefix(name, "OPEN") {
+					c.ok(putfh(fh), closeOp(s))
+					holder = lock.CacheKey{Client: 1}
+				}
 				told, answers := 0, false
 				var cache *lock.Cache
 				recall := func(_, to lock.Caching, ack bool) {
@@ -64,7 +72,7 @@ func TestRecall(t *testing.T) {
 						go cache.Acknowledge(to)
 					}
 				}
-				cache = r.cfg.Locks.Cache(key, lock.CacheKey{Client: 1}, rwh, 1, recall)
+				cache = r.cfg.Locks.Cache(key, holder, rwh, recall)
 				if cache == nil {
 					t.Fatal("nothing can be cached")
 				}
@@ -75,7 +83,7 @@ func TestRecall(t *testing.T) {
 				}
 				cache.Release()
 				told, answers = 0, true
-				cache = r.cfg.Locks.Cache(key, lock.CacheKey{Client: 1}, rwh, 1, recall)
+				cache = r.cfg.Locks.Cache(key, holder, rwh, recall)
 				c.ok(test.do(c, fh, s)...)
 				if left, _ := cache.State(); left != test.left || told != 1 {
 					t.Errorf("it caches %d, and has been told %d times", left, told)

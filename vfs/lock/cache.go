@@ -21,8 +21,8 @@ const (
 	allCaching = CacheRead | CacheHandle | CacheWrite
 )
 
-// CacheKey is who caches. Claims and actions of one key do not disturb each
-// other: those of a lease's clients, or of one open with an oplock.
+// CacheKey is who opens and caches. Claims and actions of one key do not break what it caches: those of a lease's opens, or of
+// one open with an oplock. The zero key is of those who cache nothing.
 type CacheKey struct {
 	Proto  uint8
 	Client uint64
@@ -55,19 +55,19 @@ type Recall struct {
 func (r *Recall) Done() <-chan struct{} { return r.done }
 
 // Cache grants of want what does not conflict, and returns the claim; nil if
-// that is nothing. own is how many of the file's opens are of the key. Others
+// that is nothing. The opens of the key itself are in nobody's way. Others
 // who cache writes must have been recalled before.
 //
 // recall tells the client to come down from one state to another, and whether it must
-// answer ([Cache.Acknowledge]); without an answer due the claim is down already. It is called
-// without locks, by whoever is in conflict, one call at a time, and must not block.
-func (m *Manager) Cache(k FileKey, key CacheKey, want Caching, own int, recall func(from, to Caching, ack bool)) *Cache {
+// answer ([Cache.Acknowledge]); without an answer due the claim is down already. It is called by whoever is in conflict, one call at a
+// time, and must not block: without locks of this package, but the caller may hold those of its own protocol's client.
+func (m *Manager) Cache(k FileKey, key CacheKey, want Caching, recall func(from, to Caching, ack bool)) *Cache {
 	s := m.lock(&k)
 	defer s.mu.Unlock()
 	f := s.file(&k)
 	defer s.trim(f)
 	c := &Cache{m: m, file: k, key: key, recall: recall, f: f, wanted: allCaching}
-	if c.state = f.cacheable(key, want, own); c.state == 0 {
+	if c.state = f.cacheable(key, want); c.state == 0 {
 		return nil
 	}
 	f.caches = append(f.caches, c)
@@ -77,8 +77,8 @@ func (m *Manager) Cache(k FileKey, key CacheKey, want Caching, own int, recall f
 }
 
 // cacheable is what of want can be granted to the key.
-func (f *file) cacheable(key CacheKey, want Caching, own int) Caching {
-	if f.claims > own || f.locks.n > 0 && f.foreignLocks(key) {
+func (f *file) cacheable(key CacheKey, want Caching) Caching {
+	if f.claims > f.holders[key] || f.locks.n > 0 && f.foreignLocks(key) {
 		want &^= CacheWrite
 	}
 	if f.locks.n > 0 && f.foreignLocks(key) {
@@ -118,11 +118,11 @@ func (c *Cache) State() (state Caching, breaking bool) {
 
 // Upgrade adds to the claim what of want does not conflict, and returns the
 // state. A claim that is being recalled stays as it is.
-func (c *Cache) Upgrade(want Caching, own int) Caching {
+func (c *Cache) Upgrade(want Caching) Caching {
 	s := c.m.lock(&c.file)
 	defer s.mu.Unlock()
 	if c.f != nil && !c.breaking {
-		if got := c.f.cacheable(c.key, want|c.state, own); got&c.state == c.state {
+		if got := c.f.cacheable(c.key, want|c.state); got&c.state == c.state {
 			c.state = got
 		}
 	}
@@ -247,8 +247,15 @@ func (m *Manager) Recall(k FileKey, key CacheKey, keep Caching) *Recall {
 		s.mu.Unlock()
 		return nil
 	}
-	var calls []func()
-	var r *Recall
+	r, calls := f.recall(key, keep)
+	s.mu.Unlock()
+	call(calls)
+	return r
+}
+
+// recall begins recalls of what others than the key cache beyond keep. The Recall is nil if nobody has to answer; the calls tell the clients.
+// The shard is locked.
+func (f *file) recall(key CacheKey, keep Caching) (r *Recall, calls []func()) {
 	for _, c := range f.caches {
 		if c.key == key || c.state&^keep == 0 {
 			continue
@@ -267,9 +274,5 @@ func (m *Manager) Recall(k FileKey, key CacheKey, keep Caching) *Recall {
 			c.waiters = append(c.waiters, r)
 		}
 	}
-	s.mu.Unlock()
-	for _, call := range calls {
-		call()
-	}
-	return r
+	return r, calls
 }

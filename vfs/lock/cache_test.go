@@ -31,12 +31,12 @@ func fileNamed(t *testing.T, b byte) FileKey {
 // claim opens the file and asks for caching.
 func claim(t *testing.T, m *Manager, k FileKey, i uint64, want Caching) (*Open, *holder) {
 	t.Helper()
-	o, err := m.Open(k, Read|Write, 0)
+	o, err := m.Open(k, cacheKey(i), Read|Write, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := &holder{}
-	h.c = m.Cache(k, cacheKey(i), want, 1, h.recall)
+	h.c = m.Cache(k, cacheKey(i), want, h.recall)
 	return o, h
 }
 
@@ -85,7 +85,7 @@ func TestSecondOpenBreaksWriteCaching(t *testing.T) {
 	if err := a.c.Acknowledge(CacheRead); !errors.Is(err, vfs.ErrInvalid) {
 		t.Errorf("answered twice: %v", err)
 	}
-	b.c = m.Cache(k, cacheKey(2), rwh, 1, b.recall)
+	b.c = m.Cache(k, cacheKey(2), rwh, b.recall)
 	if state(b) != CacheRead|CacheHandle {
 		t.Fatalf("the second gets %d", state(b))
 	}
@@ -146,7 +146,7 @@ func TestRevoke(t *testing.T) {
 
 func TestGrants(t *testing.T) {
 	m, k := New(), fileNamed(t, 1)
-	stat, err := m.Open(k, 0, 0) // attributes only: in nobody's way
+	stat, err := m.Open(k, CacheKey{}, 0, 0) // attributes only: in nobody's way
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,17 +155,17 @@ func TestGrants(t *testing.T) {
 		t.Errorf("beside an open for attributes: %d", state(a))
 	}
 	o1b, b := claim(t, m, k, 1, 0) // the same lease's second open
-	if b.c != nil || a.c.Upgrade(rwh, 2) != rwh {
+	if b.c != nil || a.c.Upgrade(rwh) != rwh {
 		t.Error("the key is in its own way")
 	}
 	if c := m.Lock(k, Owner{Proto: 1, Client: 9}, Range{0, 10}, true); c != nil {
 		t.Fatal(c)
 	}
 	x := &holder{}
-	if x.c = m.Cache(k, cacheKey(2), CacheRead, 0, x.recall); x.c != nil {
+	if x.c = m.Cache(k, cacheKey(2), CacheRead, x.recall); x.c != nil {
 		t.Error("cached although others hold locks")
 	}
-	if x.c = m.Cache(k, cacheKey(2), CacheHandle, 0, x.recall); x.c != nil {
+	if x.c = m.Cache(k, cacheKey(2), CacheHandle, x.recall); x.c != nil {
 		t.Error("handles without data")
 	}
 	a.c.Release()
@@ -191,16 +191,16 @@ func TestRandom(t *testing.T) {
 		wg.Go(func() {
 			rnd := rand.New(rand.NewPCG(i, 1))
 			for range 500 {
-				if r := m.Recall(k, cacheKey(i), CacheRead|CacheHandle); r != nil {
+				o, r, err := m.OpenRecall(k, cacheKey(i), Read, 0, CacheRead|CacheHandle)
+				for ; r != nil; o, r, err = m.OpenRecall(k, cacheKey(i), Read, 0, CacheRead|CacheHandle) {
 					<-r.Done()
 				}
-				o, err := m.Open(k, Read, 0)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				acks := make(chan Caching, 10)
-				c := m.Cache(k, cacheKey(i), Caching(rnd.IntN(8)), 1, func(_, to Caching, ack bool) {
+				c := m.Cache(k, cacheKey(i), Caching(rnd.IntN(8)), func(_, to Caching, ack bool) {
 					if ack {
 						acks <- to
 					}

@@ -51,9 +51,10 @@ type shard struct {
 type file struct {
 	key     FileKey
 	opens   int
-	claims  int       // opens that have or deny an access
-	access  [bits]int // opens that have each access
-	deny    [bits]int // opens that deny each access
+	claims  int              // opens that have or deny an access
+	holders map[CacheKey]int // the same by who has them
+	access  [bits]int        // opens that have each access
+	deny    [bits]int        // opens that deny each access
 	locks   list
 	waiters []*Waiter // in the order they came
 	caches  []*Cache

@@ -48,11 +48,11 @@ func TestShares(t *testing.T) {
 			for a2 := range lock.Access(8) {
 				for d2 := range lock.Access(8) {
 					m := lock.New()
-					o1, err := m.Open(key(1), a1, d1)
+					o1, err := m.Open(key(1), lock.CacheKey{}, a1, d1)
 					if err != nil {
 						t.Fatal(err)
 					}
-					o2, err := m.Open(key(1), a2, d2)
+					o2, err := m.Open(key(1), lock.CacheKey{}, a2, d2)
 					want := a1&d2 == 0 && a2&d1 == 0
 					if (err == nil) != want {
 						t.Fatalf("open %d/%d then %d/%d: %v", a1, d1, a2, d2, err)
@@ -71,8 +71,8 @@ func TestShares(t *testing.T) {
 		}
 	}
 	m := lock.New()
-	a, _ := m.Open(key(1), r, 0)
-	b, _ := m.Open(key(1), r, w)
+	a, _ := m.Open(key(1), lock.CacheKey{}, r, 0)
+	b, _ := m.Open(key(1), lock.CacheKey{}, r, w)
 	if err := a.Change(rw, 0); vfs.StatusOf(err) != vfs.ErrShareViolation {
 		t.Fatalf("upgrade against a deny: %v", err)
 	}
@@ -91,7 +91,7 @@ func TestShares(t *testing.T) {
 	if err := a.Change(r, w); err != nil {
 		t.Fatalf("downgrade: %v", err)
 	}
-	if _, err := m.Open(key(2), rw, rw); err != nil {
+	if _, err := m.Open(key(2), lock.CacheKey{}, rw, rw); err != nil {
 		t.Fatalf("another file: %v", err)
 	}
 }
@@ -105,7 +105,7 @@ func TestCheckIO(t *testing.T) {
 		}
 	}
 	check(true, vfs.OK)
-	o, _ := m.Open(key(1), lock.Read, lock.Write)
+	o, _ := m.Open(key(1), lock.CacheKey{}, lock.Read, lock.Write)
 	check(true, vfs.ErrShareViolation)
 	check(false, vfs.OK)
 	o.Change(lock.Read, lock.Read)
@@ -113,7 +113,7 @@ func TestCheckIO(t *testing.T) {
 	check(false, vfs.ErrShareViolation)
 	o.Close()
 	check(false, vfs.OK)
-	m.Open(key(1), lock.Read|lock.Write, 0)
+	m.Open(key(1), lock.CacheKey{}, lock.Read|lock.Write, 0)
 	m.Lock(key(1), owner("a"), rng(0, 5), true) // advisory
 	check(true, vfs.OK)
 
@@ -125,7 +125,7 @@ func TestCheckIO(t *testing.T) {
 
 func TestOpenTwiceClosed(t *testing.T) {
 	m := lock.New()
-	o, _ := m.Open(key(1), lock.Read, 0)
+	o, _ := m.Open(key(1), lock.CacheKey{}, lock.Read, 0)
 	o.Close()
 	defer func() {
 		if recover() == nil {
@@ -145,12 +145,12 @@ func TestClaims(t *testing.T) {
 		}
 	}
 	expect(0, 0)
-	a, err := m.Open(k, lock.Read|lock.Delete, lock.Write)
+	a, err := m.Open(k, lock.CacheKey{}, lock.Read|lock.Delete, lock.Write)
 	if err != nil {
 		t.Fatal(err)
 	}
 	expect(lock.Read|lock.Delete, lock.Write)
-	b, err := m.Open(k, lock.Read, 0)
+	b, err := m.Open(k, lock.CacheKey{}, lock.Read, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

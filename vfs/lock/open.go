@@ -37,33 +37,71 @@ type Open struct {
 	m            *Manager
 	f            *file // nil once closed
 	key          FileKey
+	holder       CacheKey
 	access, deny Access
 }
 
-// Open claims accesses of a file and denies accesses to others. The error is a [*ShareConflict].
-func (m *Manager) Open(k FileKey, access, deny Access) (*Open, error) {
+// Open claims accesses of a file for the holder and denies accesses to others. The error is a [*ShareConflict]. What others cache stays
+// with them: see [Manager.OpenRecall].
+func (m *Manager) Open(k FileKey, holder CacheKey, access, deny Access) (*Open, error) {
+	o, _, err := m.OpenRecall(k, holder, access, deny, allCaching)
+	return o, err
+}
+
+// OpenRecall is [Manager.Open] after everybody but the holder has come down to keep, in one step: no one is granted more
+// in between. While somebody has to answer nothing is claimed, and the Recall is what to wait for before the next try.
+//
+// Where the error is a [*ShareConflict], the Recall is that of the handles that others cache: they may have closed the files already
+// that are in the way. It is nil if nobody has to answer.
+func (m *Manager) OpenRecall(k FileKey, holder CacheKey, access, deny Access, keep Caching) (*Open, *Recall, error) {
 	s := m.lock(&k)
-	defer s.mu.Unlock()
 	f := s.file(&k)
-	o := &Open{m: m, f: f, key: k}
+	o := &Open{m: m, f: f, key: k, holder: holder}
 	f.opens++
-	if err := o.change(access, deny); err != nil {
+	rc, calls, err := o.claim(access, deny, keep)
+	if rc != nil || err != nil {
 		f.opens--
 		s.trim(f)
-		return nil, err
+		o = nil
 	}
-	return o, nil
+	s.mu.Unlock()
+	call(calls)
+	return o, rc, err
 }
 
 // Change replaces what the open claims, or fails with a [*ShareConflict] and changes nothing. To claim no more than
 // before never fails.
 func (o *Open) Change(access, deny Access) error {
+	_, err := o.ChangeRecall(access, deny, allCaching)
+	return err
+}
+
+// ChangeRecall is [Open.Change] as [Manager.OpenRecall] is [Manager.Open]: with a Recall to wait for nothing has changed.
+func (o *Open) ChangeRecall(access, deny Access, keep Caching) (*Recall, error) {
 	s := o.m.lock(&o.key)
-	defer s.mu.Unlock()
 	if o.f == nil {
+		s.mu.Unlock()
 		panic("vfs/lock: change of a closed open")
 	}
-	return o.change(access, deny)
+	rc, calls, err := o.claim(access, deny, keep)
+	s.mu.Unlock()
+	call(calls)
+	return rc, err
+}
+
+// claim changes what the open claims, unless others' claims forbid that or others have to come down to keep first. The
+// calls tell them. The shard is locked.
+func (o *Open) claim(access, deny Access, keep Caching) (*Recall, []func(), error) {
+	was, wasDeny := o.access, o.deny
+	if err := o.change(access, deny); err != nil {
+		rc, calls := o.f.recall(o.holder, CacheRead|CacheWrite)
+		return rc, calls, err
+	}
+	rc, calls := o.f.recall(o.holder, keep)
+	if rc != nil {
+		_ = o.change(was, wasDeny) // what was claimed before is free still
+	}
+	return rc, calls, nil
 }
 
 // change is Change with the shard locked.
@@ -84,11 +122,7 @@ func (o *Open) change(access, deny Access) error {
 		bucket.Add(-1)
 	}
 	if was, is := o.access|o.deny != 0, access|deny != 0; was != is {
-		if is {
-			f.claims++
-		} else {
-			f.claims--
-		}
+		f.claimed(o.holder, is)
 	}
 	o.access, o.deny = access, deny
 	return nil
@@ -107,14 +141,14 @@ func (o *Open) Close() {
 	o.f = nil
 }
 
-// Claims tells what the open claims.
+// Claims are what the open claims.
 func (o *Open) Claims() (access, deny Access) {
 	s := o.m.lock(&o.key)
 	defer s.mu.Unlock()
 	return o.access, o.deny
 }
 
-// Claims tells what all opens of a file claim together. It is no promise: another open may follow at once.
+// Claims are what all opens of a file claim together. Another open may follow at once.
 func (m *Manager) Claims(k FileKey) (access, deny Access) {
 	s := m.lock(&k)
 	defer s.mu.Unlock()
@@ -122,6 +156,30 @@ func (m *Manager) Claims(k FileKey) (access, deny Access) {
 		return members(&f.access), members(&f.deny)
 	}
 	return 0, 0
+}
+
+// claimed counts an open of the holder that has begun, or ceased, to claim anything.
+func (f *file) claimed(holder CacheKey, begins bool) {
+	if f.holders == nil {
+		f.holders = make(map[CacheKey]int)
+	}
+	if begins {
+		f.claims++
+		f.holders[holder]++
+		return
+	}
+	f.claims--
+	if f.holders[holder]--; f.holders[holder] == 0 {
+		delete(f.holders, holder)
+	}
+}
+
+// Others reports whether others than the holder claim anything of the file.
+func (m *Manager) Others(k FileKey, holder CacheKey) bool {
+	s := m.lock(&k)
+	defer s.mu.Unlock()
+	f := s.files[k]
+	return f != nil && f.claims > f.holders[holder]
 }
 
 // count adds n to the numbers of opens.

@@ -156,7 +156,7 @@ func TestConcurrentOpens(t *testing.T) {
 		wg.Go(func() {
 			for range 500 {
 				if i%2 == 0 {
-					if o, err := m.Open(key(1), lock.Write, 0); err == nil {
+					if o, err := m.Open(key(1), lock.CacheKey{}, lock.Write, 0); err == nil {
 						writers.Add(1)
 						if denied.Load() > 0 {
 							t.Error("wrote while denied")
@@ -164,7 +164,7 @@ func TestConcurrentOpens(t *testing.T) {
 						writers.Add(-1)
 						o.Close()
 					}
-				} else if o, err := m.Open(key(1), lock.Read, lock.Write); err == nil {
+				} else if o, err := m.Open(key(1), lock.CacheKey{}, lock.Read, lock.Write); err == nil {
 					denied.Add(1)
 					if writers.Load() > 0 {
 						t.Error("denied while written")
@@ -187,7 +187,7 @@ func TestConcurrentOpens(t *testing.T) {
 func BenchmarkCheckIO(b *testing.B) {
 	m := lock.New()
 	k := key(1)
-	o, _ := m.Open(k, lock.Read, 0)
+	o, _ := m.Open(k, lock.CacheKey{}, lock.Read, 0)
 	defer o.Close()
 	for b.Loop() {
 		m.CheckIO(k, lock.Owner{}, rng(0, 10), true)

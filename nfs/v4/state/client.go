@@ -31,6 +31,8 @@ type Actions struct {
 	Forget  []string     // records to be removed
 	// GraceOver tells that the grace period has ended.
 	GraceOver bool
+	// Wait is done when a call that was refused can be tried again; nil if there is nothing to wait for.
+	Wait *lock.Recall
 }
 
 func (a *Actions) add(b Actions) {

@@ -175,7 +175,7 @@ func (w *world) stateful(cmd string, pos []string, args map[string]string, num f
 	case "open":
 		w.record(c)
 		w.open++
-		next, a, st = c.AddOpen([]byte(args["owner"]), file, access, deny, &resource{w, 1})
+		next, a, st = c.AddOpen([]byte(args["owner"]), file, access, deny, lock.CacheRead|lock.CacheHandle, &resource{w, 1})
 	case "downgrade":
 		next, a, st = c.Downgrade(&sid, file, access, deny)
 	case "close":

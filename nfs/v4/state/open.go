@@ -74,8 +74,10 @@ func (o *Open) union() (access, deny Share) {
 }
 
 // AddOpen records that owner has opened the file with res, unless others' share reservations forbid it, and returns the
-// stateid. If the owner had it open in the same way already, or the open fails, res is handed back to be released.
-func (c *Client) AddOpen(owner []byte, file FileKey, access, deny Share, res Resource) (proto.StateID, Actions, proto.Status) {
+// stateid. Others come down to caching keep first: until they have answered the status is NFS4ERR_DELAY. With that or NFS4ERR_SHARE_DENIED,
+// Actions.Wait says what to wait for before the next try, if there is anything. If the owner had the file open in the same way
+// already, or the open fails, res is handed back to be released.
+func (c *Client) AddOpen(owner []byte, file FileKey, access, deny Share, keep lock.Caching, res Resource) (proto.StateID, Actions, proto.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	refused := Actions{Release: []Resource{res}}
@@ -88,17 +90,18 @@ func (c *Client) AddOpen(owner []byte, file FileKey, access, deny Share, res Res
 		if c.full() {
 			return proto.StateID{}, refused, proto.ErrDelay
 		}
-		claim, err := c.all.cfg.Locks.Open(file, lock.Access(access), lock.Access(deny))
-		if err != nil {
-			return proto.StateID{}, refused, proto.ErrShareDenied
+		claim, rc, err := c.all.cfg.Locks.OpenRecall(file, c.holder(), lock.Access(access), lock.Access(deny), keep)
+		if st := refused.wait(rc, err); st != proto.OK {
+			return proto.StateID{}, refused, st
 		}
 		o = &Open{stateID: stateID{num: c.all.lastState.Add(1), client: c, file: file}, key: key, claim: claim}
 		c.opens[key] = o
 		c.add(o)
 	} else {
 		a, d := o.union()
-		if err := o.claim.Change(lock.Access(a|access), lock.Access(d|deny)); err != nil {
-			return proto.StateID{}, refused, proto.ErrShareDenied
+		rc, err := o.claim.ChangeRecall(lock.Access(a|access), lock.Access(d|deny), keep)
+		if st := refused.wait(rc, err); st != proto.OK {
+			return proto.StateID{}, refused, st
 		}
 	}
 	o.bump()
@@ -107,6 +110,21 @@ func (c *Client) AddOpen(owner []byte, file FileKey, access, deny Share, res Res
 	}
 	o.modes = append(o.modes, mode{access, deny, res})
 	return o.wire(), Actions{}, proto.OK
+}
+
+// holder is the client to the arbiter.
+func (c *Client) holder() lock.CacheKey { return lock.CacheKey{Proto: ProtoNFS4, Client: c.ID} }
+
+// wait notes what an open that was not made has to wait for, and returns its status.
+func (a *Actions) wait(rc *lock.Recall, err error) proto.Status {
+	a.Wait = rc
+	switch {
+	case err != nil:
+		return proto.ErrShareDenied
+	case rc != nil:
+		return proto.ErrDelay
+	}
+	return proto.OK
 }
 
 // Downgrade reduces what is open to access and deny, which must be the union of some
