@@ -10,49 +10,43 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
-}
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// ask writes the prompt and reads a line from a terminal without showing it.
+// errInterrupted is the error of a question that is answered by Ctrl-C.
+var errInterrupted = errors.New("interrupted; nothing has been changed")
+
+// ask writes the prompt and reads a line from a terminal without showing it. Ctrl-C ends
+// the question, and the terminal shows again what is typed.
 func ask(in *os.File, out io.Writer, prompt string) (string, error) {
 	fd := int(in.Fd())
-	old, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	before, err := term.GetState(fd)
 	if err != nil {
 		return "", err
 	}
-	quiet := *old
-	quiet.Lflag &^= unix.ECHO
-	quiet.Lflag |= unix.ICANON | unix.ISIG
-	restore := func() error { return unix.IoctlSetTermios(fd, unix.TCSETS, old) }
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)
 	defer signal.Stop(interrupted)
-	if err := unix.IoctlSetTermios(fd, unix.TCSETS, &quiet); err != nil {
-		return "", err
-	}
-	fmt.Fprint(out, prompt)
-	type result struct {
-		line string
+	type answer struct {
+		line []byte
 		err  error
 	}
-	done := make(chan result, 1)
+	answers := make(chan answer, 1)
+	fmt.Fprint(out, prompt)
 	go func() {
-		line, err := readLine(in)
-		done <- result{line, err}
+		line, err := term.ReadPassword(fd)
+		answers <- answer{line, err}
 	}()
-	var r result
 	select {
-	case r = <-done:
+	case a := <-answers:
+		fmt.Fprintln(out)
+		return string(a.line), a.err
 	case <-interrupted:
-		r.err = errors.New("interrupted; nothing has been changed")
+		fmt.Fprintln(out)
+		return "", errors.Join(errInterrupted, term.Restore(fd, before))
 	}
-	fmt.Fprintln(out)
-	return r.line, errors.Join(r.err, restore())
 }
 
 // secret asks once at a terminal, and otherwise reads the first line of standard input.
@@ -71,21 +65,4 @@ func firstLine(r io.Reader) (string, error) {
 		return "", err
 	}
 	return strings.TrimRight(line, "\r\n"), nil
-}
-
-// readLine reads a line byte by byte: what follows is the next question's.
-func readLine(r io.Reader) (string, error) {
-	var line []byte
-	var b [1]byte
-	for {
-		n, err := r.Read(b[:])
-		switch {
-		case n == 1 && b[0] == '\n':
-			return string(line), nil
-		case n == 1:
-			line = append(line, b[0])
-		case err != nil:
-			return "", err
-		}
-	}
 }
