@@ -27,7 +27,7 @@ func (r *request) establish(ctx context.Context, u *setup, q *wire.SessionSetupR
 	c, srv := r.conn, r.conn.srv
 	n := c.neg.Load()
 	s := &Session{
-		id: u.id, srv: srv, dialect: n.dialect, client: n.clientGUID, cipher: n.cipher, signing: n.signing, since: time.Now(),
+		id: u.id, srv: srv, dialect: n.dialect, client: n.clientGUID, addr: c.t.Info().RemoteAddr.Addr(), cipher: n.cipher, signing: n.signing, since: time.Now(),
 		channels: map[*Conn]*channel{}, trees: map[uint32]*Tree{}, opens: map[uint64]*Open{},
 	}
 	s.user.Store(u.identity)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fileserver/internal/budget"
 	"fileserver/internal/clock"
 	"fileserver/internal/slab"
 	"fileserver/internal/users"
@@ -64,6 +65,8 @@ type Config struct {
 	MaxCredits   int // per connection, 0: 8192
 	MaxReadWrite int // bytes of one READ or WRITE, 0: 8 MiB
 	MaxSessions  int // 0: 16384
+	// Files divides the files that may be open among clients, by their addresses; nil: no bound but that of a session.
+	Files *budget.Files
 	// MaxHeld is the data that the requests of one connection hold at most, bytes, until their responses have left; 0: 64 MiB.
 	// One request alone may hold more. Others wait.
 	MaxHeld int

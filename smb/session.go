@@ -3,6 +3,7 @@ package smb
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,7 @@ type Session struct {
 	srv     *Server
 	dialect wire.Dialect
 	client  wire.GUID
+	addr    netip.Addr // where its first channel comes from
 	cipher  crypt.Cipher
 	signing crypt.Algorithm // of its first channel
 	signed  bool            // requests must be signed, or encrypted
@@ -144,6 +146,7 @@ func (s *Session) end(ctx context.Context) {
 		}
 		c.mu.Unlock()
 	}
+	srv.cfg.Files.Give(s.addr, len(opens))
 	for _, o := range opens {
 		o.end(ctx)
 	}
@@ -178,6 +181,7 @@ func (s *Session) removeTree(ctx context.Context, t *Tree) {
 		}
 	}
 	s.mu.Unlock()
+	s.srv.cfg.Files.Give(s.addr, len(opens))
 	for _, o := range opens {
 		o.end(ctx)
 	}
@@ -209,7 +213,7 @@ func (s *Session) publish(o *Open) wire.Status {
 		return wire.StatusUserSessionDeleted
 	case s.trees[o.tree.id] != o.tree:
 		return wire.StatusNetworkNameDeleted
-	case len(s.opens) >= maxOpens:
+	case len(s.opens) >= maxOpens, !s.srv.cfg.Files.Take(s.addr):
 		return wire.StatusTooManyOpenedFiles
 	}
 	o.id = wire.FileID{Persistent: n, Volatile: n ^ s.id<<32}
@@ -226,5 +230,6 @@ func (s *Session) take(o *Open) bool {
 		return false
 	}
 	delete(s.opens, o.id.Volatile)
+	s.srv.cfg.Files.Give(s.addr, 1)
 	return true
 }

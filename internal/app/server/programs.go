@@ -26,7 +26,8 @@ func (s *Server) programs() ([]*rpc.Program, error) {
 		v, err := v4.New(v4.Config{
 			Exports: &s.exports, Locks: locks, Dirs: dirs, Verifier: verifier,
 			Store: s.state, Logger: s.log.Logger, Lease: cfg.Lease, Grace: cfg.Grace,
-			Observer: nfs4Observer{s.metrics}, MinorVersions: minorVersions(cfg), State: state.Config{ReplyCache: int64(cfg.ReplyCache)},
+			Observer: nfs4Observer{s.metrics}, MinorVersions: minorVersions(cfg),
+			State: state.Config{ReplyCache: int64(cfg.ReplyCache), Files: s.budgets.files},
 		})
 		if err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ import (
 
 // do executes a command:
 //
-//	restart [clients=N] [unconfirmed=N] [sessions=N] [allsessions=N] [states=N] [allstates=N] [replies=BYTES]    another run of the server
+//	restart [clients=N] [unconfirmed=N] [sessions=N] [allsessions=N] [states=N] [allstates=N] [replies=BYTES] [files=N]    another run of the server
 //	wait SECONDS                                   time passes, and Tick
 //	exchange CLIENT owner=O [verifier=N] [principal=P] [from=ADDRESS] [update]
 //	session SESSION CLIENT seq=N [principal=P] [conn=N] [slots=N]    CREATE_SESSION

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"fileserver/internal/budget"
 	"fileserver/nfs/v4/proto"
 	"fileserver/vfs/lock"
 )
@@ -27,6 +28,9 @@ type Config struct {
 
 	// ReplyCache is what the reply caches of all sessions may come to, bytes: 64 MiB. One address has at most a quarter.
 	ReplyCache int64
+
+	// Files divides the files that may be open among clients, by their addresses. Nil: no bound but those above.
+	Files *budget.Files
 
 	// Fore are the most a fore channel is given (RFC 8881 18.36.3).
 	Fore proto.ChannelAttrs

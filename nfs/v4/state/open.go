@@ -87,11 +87,12 @@ func (c *Client) AddOpen(owner []byte, file FileKey, access, deny Share, keep lo
 	key := openKey{string(owner), file}
 	o := c.opens[key]
 	if o == nil {
-		if c.full() {
+		if c.full() || !c.all.cfg.Files.Take(c.peer.addr) {
 			return proto.StateID{}, refused, proto.ErrDelay
 		}
 		claim, rc, err := c.all.cfg.Locks.OpenRecall(file, c.holder(), lock.Access(access), lock.Access(deny), keep)
 		if st := refused.wait(rc, err); st != proto.OK {
+			c.all.cfg.Files.Give(c.peer.addr, 1)
 			return proto.StateID{}, refused, st
 		}
 		o = &Open{stateID: stateID{num: c.all.lastState.Add(1), client: c, file: file}, key: key, claim: claim}
@@ -181,6 +182,7 @@ func (c *Client) dropOpen(o *Open) (a Actions) {
 		a.Release = append(a.Release, o.modes[i].res)
 	}
 	o.claim.Close()
+	c.all.cfg.Files.Give(c.peer.addr, 1)
 	delete(c.opens, o.key)
 	c.drop(o)
 	return a

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fileserver/internal/budget"
 	"fileserver/nfs/v4/proto"
 	"fileserver/nfs/v4/state"
 	"fileserver/vfs/lock"
@@ -45,6 +46,9 @@ func TestScripts(t *testing.T) {
 			if c := w.locks.Counts(); c != (lock.Counts{}) || w.open != 0 {
 				t.Errorf("left over: %+v, %d files", c, w.open)
 			}
+			if n, _ := w.files.Used(); n != 0 {
+				t.Errorf("%d files were not given back to the budget", n)
+			}
 		})
 	}
 }
@@ -55,6 +59,7 @@ type world struct {
 	now      time.Time
 	all      *state.Clients
 	locks    *lock.Manager
+	files    *budget.Files // that may be open; nil: any number
 	records  map[string]bool
 	open     int // files
 	instance uint32
@@ -70,9 +75,14 @@ func (w *world) start(args map[string]string) {
 	num := func(k string) int { n, _ := strconv.Atoi(args[k]); return n }
 	w.locks, w.open = lock.New(), 0
 	w.ids, w.sessions, w.sids, w.turns = map[string]uint64{}, map[string]proto.SessionID{}, map[string]proto.StateID{}, map[string]*state.Turn{}
+	w.files = nil
+	if n := num("files"); n > 0 {
+		w.files = budget.NewFiles(n)
+	}
 	var random uint64
 	w.all = state.New(state.Config{
 		Instance: w.instance, Lease: 10 * time.Second, Courtesy: 100 * time.Second, Locks: w.locks,
+		Files:      w.files,
 		MaxClients: num("clients"), MaxUnconfirmed: num("unconfirmed"), ReplyCache: int64(num("replies")),
 		MaxSessions: num("sessions"), MaxAllSessions: num("allsessions"), MaxStates: num("states"), MaxAllStates: num("allstates"),
 		Random: func() uint64 { random++; return random },
