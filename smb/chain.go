@@ -98,11 +98,11 @@ func (ch *chain) finish(r *request, st wire.Status) error {
 	async, credits := c.finished(r, st)
 	defer r.reset()
 	c.srv.observe(r, st)
-	switch st {
-	case statusSilent:
-		return nil
-	case statusDrop:
+	switch {
+	case st == statusDrop:
 		return errDropped
+	case st == statusSilent, r.hdr.Command == wire.CmdCancel: // that has no response, not even to say that it is refused
+		return nil
 	}
 	if async {
 		credits = 0 // the interim response has granted them

@@ -225,17 +225,11 @@ func (r *request) relatedToNothing() wire.Status {
 	return wire.StatusInvalidParameter
 }
 
-// withoutSession says what becomes of a request that names no session of this
-// connection. The key of one that is on others, or has been here, signs the refusal.
+// withoutSession says what becomes of a request that names no session of this connection. The refusal is signed with the key
+// of a session that has been on this connection, or is on others.
 func (r *request) withoutSession(row *command) wire.Status {
 	if r.hdr.Flags&wire.FlagSigned != 0 {
-		var key *crypt.Signer
-		if s := r.conn.srv.session(r.hdr.SessionID); s != nil {
-			key = s.signer
-		} else if past := r.conn.pastChannel(); past != nil && past.session.id == r.hdr.SessionID {
-			key = past.signer
-		}
-		if r.verify(key) {
+		if key := r.keyOfAbsent(); r.verify(key) {
 			r.signer, r.sign = key, true
 		}
 	}
@@ -248,6 +242,24 @@ func (r *request) withoutSession(row *command) wire.Status {
 	return wire.StatusSuccess
 }
 
+// keyOfAbsent is the key of the session that the request names, which is not on this connection; nil if nothing may be signed
+// with it here. With AES-GMAC that is so: its nonce is the message ID (MS-SMB2 3.1.4.1), and only within one connection is
+// that used once. Who replayed a signed request on a connection of its own would get a second signature under a
+// nonce, and two give away the key that authenticates.
+func (r *request) keyOfAbsent() *crypt.Signer {
+	s := r.conn.srv.session(r.hdr.SessionID)
+	if s == nil {
+		if past := r.conn.pastChannel(); past != nil && past.session.id == r.hdr.SessionID {
+			return past.signer
+		}
+		return nil
+	}
+	if s.signing == crypt.AESGMAC {
+		return nil
+	}
+	return s.signer
+}
+
 // authentic checks the request's signature, or that it needs none (MS-SMB2 3.3.5.2.4, 3.3.5.2.9).
 func (r *request) authentic() wire.Status {
 	s := r.session
@@ -258,7 +270,8 @@ func (r *request) authentic() wire.Status {
 		return wire.StatusAccessDenied
 	}
 	if r.hdr.Flags&wire.FlagSigned == 0 {
-		if s.signed {
+		// A SESSION_SETUP need not be encrypted. But one that fails ends the session: where requests are protected, nobody else may send it.
+		if s.signed || s.encrypt {
 			return wire.StatusAccessDenied
 		}
 		return wire.StatusSuccess
@@ -266,7 +279,9 @@ func (r *request) authentic() wire.Status {
 	if !r.verify(r.signer) {
 		r.conn.log.Warn("smb: wrong signature", "command", r.hdr.Command, "user", s.who().Name)
 		if r.signer = nil; r.hdr.Command == wire.CmdSessionSetup && r.verify(s.signer) {
-			r.signer, r.sign = s.signer, true // it would bind the session where it is bound
+			// It would bind the session where it is bound. The protocol wants this signed with the session's key, not the
+			// channel's, whatever that means for AES-GMAC's nonces (MS-SMB2 3.3.4.1.1).
+			r.signer, r.sign = s.signer, true
 		}
 		return wire.StatusAccessDenied
 	}
