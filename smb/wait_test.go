@@ -19,7 +19,7 @@ func (c *fileClient) cachedElsewhere(id wire.FileID) (lock.FileKey, *lock.Cache)
 	key := o.key
 	o.release()
 	k := lock.CacheKey{Proto: otherProto, Client: 1}
-	cache := c.e.srv.cfg.Locks.Cache(key, k, lock.CacheRead|lock.CacheHandle, 0, func(_, _ lock.Caching, _ bool) {})
+	cache := c.e.srv.cfg.Locks.Cache(key, k, lock.CacheRead|lock.CacheHandle, func(_, _ lock.Caching, _ bool) {})
 	if cache == nil {
 		c.T.Fatal("the arbiter grants nothing")
 	}
