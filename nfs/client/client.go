@@ -54,7 +54,8 @@ type IO interface {
 	Data() []byte
 	// Read reads n bytes at off; less is the end of the file. The result is valid until the next call.
 	Read(ctx context.Context, off uint64, n int) ([]byte, error)
-	// Write writes the first n bytes of Data at off, and returns how many were written.
+	// Write writes the first n bytes of Data at off, and returns how many were written. n is
+	// a multiple of 4, as the data is not padded.
 	Write(ctx context.Context, off uint64, n int, how Stability) (int, Verifier, error)
 	// Slot is what makes the calls.
 	Slot() Slot

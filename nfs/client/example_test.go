@@ -62,7 +62,7 @@ func Example() {
 		panic(err)
 	}
 	defer io.Release()
-	n := copy(io.Data(), "hello")
+	n := copy(io.Data(), "hello, world") // a multiple of 4
 	if _, _, err := io.Write(ctx, 0, n, client.FileSync); err != nil {
 		panic(err)
 	}
@@ -71,5 +71,5 @@ func Example() {
 		panic(err)
 	}
 	fmt.Printf("NFS %s: %s\n", c.Version(), data)
-	// Output: NFS 3: hello
+	// Output: NFS 3: hello, world
 }
