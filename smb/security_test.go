@@ -23,7 +23,7 @@ var unkept = map[string]*secdesc.Descriptor{
 	"another user":      list(allow(secdesc.UnixUser(0), wire.FileAllAccess), allow(secdesc.UnixUser(1000), wire.FileGenericRead)),
 	"another denied":    list(secdesc.ACE{Type: secdesc.AccessDenied, Mask: wire.FileWriteData, SID: secdesc.UnixUser(1000)}),
 	"inheritance":       list(secdesc.ACE{Type: secdesc.AccessAllowed, Flags: secdesc.InheritOnly, Mask: wire.FileAllAccess, SID: secdesc.Everyone}),
-	"deleting":          list(allow(secdesc.Everyone, wire.Delete)),
+	"deleting denied":   list(secdesc.ACE{Type: secdesc.AccessDenied, Mask: wire.Delete, SID: secdesc.Everyone}),
 	"appending":         list(allow(secdesc.Everyone, wire.FileAppendData)),
 }
 

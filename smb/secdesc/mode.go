@@ -65,9 +65,10 @@ func FromFile(f File) *Descriptor {
 }
 
 // ModeOf returns the mode of a file of user uid and group gid that comes nearest to the list of d. exact reports whether
-// the mode says all that the list says of reading, writing and executing, and the list nothing else. Rights that POSIX
-// derives, as that to delete, may accompany these. A mode that the list carries (NFSMode) counts alone. Without a list
-// everybody may do everything.
+// the mode says all that the list says of reading, writing and executing, and the list says nothing about anybody else. What
+// it allows owner, group and everybody besides, such as to delete or to change the list, POSIX decides by other means: that may
+// be lost, but nothing that is denied. A mode that the list carries (NFSMode) counts alone. Without a list everybody may do
+// everything.
 func ModeOf(d *Descriptor, uid, gid uint32) (mode uint32, exact bool) {
 	if d.Control&DACLPresent == 0 || d.DACL == nil {
 		return 0777, true
@@ -96,24 +97,18 @@ func ModeOf(d *Descriptor, uid, gid uint32) (mode uint32, exact bool) {
 // dataRights are the rights that a mode is about.
 const dataRights = wire.FileReadData | wire.FileWriteData | wire.FileAppendData | wire.FileExecute
 
-// inMode reports whether a mode can say what the entry says: it is about the file itself, its owner, its group or everybody,
-// without a condition, and about reading, writing or executing.
+// inMode reports whether the entry is one of those that a mode can stand for: about the file itself, its owner, its group or
+// everybody, without a condition, and about reading, writing or executing if it denies.
 func (e *ACE) inMode(uid, gid uint32) bool {
-	owner := isUser(e.SID, uid)
-	switch m := e.Mask.MapGeneric(); {
+	switch {
 	case e.Flags&InheritOnly != 0, !e.decides():
 		return false
 	case powerful(e):
 		return true
-	case !owner && !everybody(e.SID) && !isGroup(e.SID, gid):
+	case !isUser(e.SID, uid) && !isGroup(e.SID, gid) && !everybody(e.SID):
 		return false
-	case m&dataRights != 0:
-		return true
-	case owner && !e.denies():
-		return m&^(owning|wire.FileReadEA) == 0
-	default: // Linux allows everybody this much, where the mode has no bits
-		return m&^(always|wire.FileReadEA) == 0
 	}
+	return !e.denies() || e.Mask.MapGeneric()&dataRights != 0
 }
 
 // bits is what of a mode a mask allows.
