@@ -32,6 +32,14 @@ type setup struct {
 type sessionSetupRequest struct {
 	needsNothing
 	wire.SessionSetupRequest
+	login *login // the outcome of the authentication, once it has one
+}
+
+// login is an authentication that has ended, and may not have been answered.
+type login struct {
+	*setup
+	err    error // why it has failed, if it has
+	answer []byte
 }
 
 func parseSessionSetup(r *request) (operation, error) {
@@ -40,6 +48,9 @@ func parseSessionSetup(r *request) (operation, error) {
 }
 
 func (q *sessionSetupRequest) run(ctx context.Context, r *request) wire.Status {
+	if q.login != nil { // its answer had to wait
+		return q.finish(ctx, r)
+	}
 	n := r.conn.neg.Load()
 	if r.conn.srv.cfg.Encryption == Required && n.cipher == crypt.NoCipher {
 		r.conn.log.Warn("smb: a client that cannot encrypt is refused", "dialect", n.dialect)
@@ -54,12 +65,7 @@ func (q *sessionSetupRequest) run(ctx context.Context, r *request) wire.Status {
 		u.preauth.Add(r.msg)
 	}
 	answer, done, err := u.spnego.Step(q.SecurityBuffer)
-	switch {
-	case err != nil && u.guest(r.conn.srv, err):
-		answer = acceptCompleted
-	case err != nil:
-		return r.loginFailed(u, err)
-	case !done:
+	if err == nil && !done {
 		r.sealed = func(msg []byte) {
 			if n.dialect == wire.Dialect311 {
 				u.preauth.Add(msg)
@@ -70,11 +76,50 @@ func (q *sessionSetupRequest) run(ctx context.Context, r *request) wire.Status {
 		return wire.StatusMoreProcessingRequired
 	}
 	r.conn.forget(u)
-	flags, st := r.complete(ctx, u, &q.SessionSetupRequest)
+	if err != nil && u.guest(r.conn.srv, err) {
+		answer, err = acceptCompleted, nil
+	}
+	q.login = &login{u, err, answer}
+	if wait, ok := r.throttle(q.login); !ok {
+		return wire.StatusAccountLockedOut
+	} else if wait > 0 {
+		return r.delay(wait)
+	}
+	return q.finish(ctx, r)
+}
+
+// finish answers the authentication that has ended.
+func (q *sessionSetupRequest) finish(ctx context.Context, r *request) wire.Status {
+	l := q.login
+	if l.err != nil {
+		return r.loginFailed(l.setup, l.err)
+	}
+	flags, st := r.complete(ctx, l.setup, &q.SessionSetupRequest)
 	if st != wire.StatusSuccess {
 		return st
 	}
-	return r.reply(&wire.SessionSetupResponse{Flags: flags, SecurityBuffer: answer})
+	return r.reply(&wire.SessionSetupResponse{Flags: flags, SecurityBuffer: l.answer})
+}
+
+// throttle counts the login, and returns how long its answer has to wait, or that it is refused (see package throttle).
+// A login without a user's name tests no password, and does not wait.
+func (r *request) throttle(l *login) (wait time.Duration, ok bool) {
+	c := r.conn
+	if l.identity == nil {
+		return 0, true
+	}
+	if wait, ok = c.srv.logins.Attempt(c.info.RemoteAddr.Addr(), l.identity.Name, l.err != nil, time.Now()); !ok {
+		c.log.Warn("smb: login refused: too many of the user's have failed from the address", "user", l.identity.Name)
+		r.observeFailure()
+	}
+	return wait, ok
+}
+
+// observeFailure tells the observer of a login that has failed.
+func (r *request) observeFailure() {
+	if o := r.conn.srv.cfg.Observer; o != nil {
+		o.LoginFailed(r.conn.info)
+	}
 }
 
 // setup finds the authentication that the request goes on with, or begins one.
@@ -195,10 +240,9 @@ func (u *setup) guest(s *Server, err error) bool {
 	return true
 }
 
-// loginFailed ends an authentication. The answer is held back if there have been others.
+// loginFailed says why an authentication has failed, and ends the session that it was to renew.
 func (r *request) loginFailed(u *setup, err error) wire.Status {
 	c := r.conn
-	c.forget(u)
 	if u.session != nil && !u.binding {
 		u.session.end(c.srv.ctx) // it has not been renewed (MS-SMB2 3.3.5.5.3)
 	}
@@ -206,20 +250,12 @@ func (r *request) loginFailed(u *setup, err error) wire.Status {
 	if u.identity != nil {
 		name = u.identity.Name
 	}
-	addr := c.info.RemoteAddr.Addr()
-	wait := c.srv.logins.failed(addr, time.Now())
-	c.log.Warn("smb: login failed", "user", name, "reason", err, "delay", wait)
-	if c.srv.cfg.Observer != nil {
-		c.srv.cfg.Observer.LoginFailed(c.info)
-	}
-	st := wire.StatusLogonFailure
+	c.log.Warn("smb: login failed", "user", name, "reason", err)
+	r.observeFailure()
 	if errors.Is(err, spnego.ErrMalformed) || errors.Is(err, ntlm.ErrMalformed) {
-		st = wire.StatusInvalidParameter
+		return wire.StatusInvalidParameter
 	}
-	if wait == 0 {
-		return st
-	}
-	return r.delay(wait, st)
+	return wire.StatusLogonFailure
 }
 
 // complete makes the session, or the channel, or renews the session, and returns the flags of the response.
@@ -240,6 +276,9 @@ func (r *request) complete(ctx context.Context, u *setup, q *wire.SessionSetupRe
 	if key == nil && (srv.cfg.Signing == Required || srv.cfg.Encryption == Required) {
 		return 0, wire.StatusAccessDenied
 	}
+	if i := u.identity; i.authenticated() {
+		srv.logins.Succeeded(c.info.RemoteAddr.Addr(), i.Name, time.Now())
+	}
 	if s := u.session; s != nil {
 		switch {
 		case !u.binding:
@@ -249,7 +288,6 @@ func (r *request) complete(ctx context.Context, u *setup, q *wire.SessionSetupRe
 		}
 		return 0, r.bind(u, key)
 	}
-	srv.logins.succeeded(c.info.RemoteAddr.Addr())
 	return r.establish(ctx, u, q, key)
 }
 

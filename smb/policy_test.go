@@ -3,7 +3,6 @@ package smb
 import (
 	"net/netip"
 	"testing"
-	"time"
 
 	"fileserver/smb/crypt"
 	"fileserver/smb/smbtest"
@@ -144,63 +143,4 @@ func TestSharesChange(t *testing.T) {
 	e.srv.SetShares(nil)
 	c.Call(wire.CmdTreeDisconnect, smbtest.Empty, wire.StatusNetworkNameDeleted)
 	c.Tree(`\\s\ipc$`, wire.StatusSuccess)
-}
-
-func TestThrottle(t *testing.T) {
-	var th throttle
-	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
-	now := time.Unix(1e9, 0)
-	var last time.Duration
-	for i := range 20 {
-		d := th.failed(a, now)
-		if i < freeLogins && d != 0 || i >= freeLogins && d < last || d > maxLoginDelay {
-			t.Fatalf("failure %d is held back %v after %v", i, d, last)
-		}
-		last = d
-	}
-	if last != maxLoginDelay {
-		t.Errorf("in the end %v", last)
-	}
-	if th.failed(b, now) != 0 {
-		t.Error("another address is held back")
-	}
-	for range freeLogins {
-		th.failed(b.Next(), now) // of the same network
-	}
-	if th.failed(b, now) == 0 {
-		t.Error("another address of the same network is not held back")
-	}
-	th.succeeded(a)
-	if th.failed(a, now) != 0 {
-		t.Error("held back after a success")
-	}
-	if th.failed(b, now.Add(forgetLogins+1)) != 0 {
-		t.Error("held back for ever")
-	}
-	for i := range 2 * maxAddresses {
-		th.failed(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), now)
-	}
-	if len(th.of) > maxAddresses {
-		t.Errorf("%d addresses are remembered", len(th.of))
-	}
-}
-
-// Failures beyond the first few are answered late, and a connection that ends meanwhile ends.
-func TestSlowFailures(t *testing.T) {
-	e := newEnv(t, nil)
-	for range freeLogins {
-		c := e.client()
-		c.Connect(wire.Dialect311)
-		c.Login("ann", "wrong", smbtest.Setup{})
-	}
-	c := e.client()
-	c.Connect(wire.Dialect311)
-	begun := time.Now()
-	if st, _ := c.Login("ann", "wrong", smbtest.Setup{}); st != wire.StatusLogonFailure || time.Since(begun) < loginDelay {
-		t.Errorf("%v after %v", st, time.Since(begun))
-	}
-	c.SessionID = 0
-	c.MustLogin("ann", "secret")
-	c.SessionID = 0
-	c.MustLogin("ann", "secret")
 }

@@ -17,6 +17,7 @@ import (
 	"fileserver/internal/workers"
 	"fileserver/smb/crypt"
 	"fileserver/smb/ntlm"
+	"fileserver/smb/throttle"
 	"fileserver/smb/transport"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
@@ -99,7 +100,7 @@ type Server struct {
 	streams   streams
 	renames   sync.Mutex // held during a rename or link, taken with nothing else held
 	appends   sync.Mutex // held during a WRITE of an open that may only append, likewise
-	logins    throttle
+	logins    throttle.Table
 	target    ntlm.Target
 
 	mu       sync.Mutex

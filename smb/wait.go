@@ -116,17 +116,18 @@ func (r *request) await(rc *lock.Recall) wire.Status {
 	return statusParked
 }
 
-// delay holds the response, which is of status st, back, without telling the client, but not longer than the connection lasts.
-func (r *request) delay(d time.Duration, st wire.Status) wire.Status {
+// delay lets the operation run again after d, without telling the client. If the request is cancelled or the connection ends
+// before, the operation does not run again.
+func (r *request) delay(d time.Duration) wire.Status {
 	c := r.conn
 	w := &wait{req: r}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mayWaitLocked(r) != wire.StatusSuccess {
+	if st := c.mayWaitLocked(r); st != wire.StatusSuccess {
 		return st
 	}
 	r.wait, r.cancellable = w, w
-	time.AfterFunc(d, func() { w.end(st) })
+	time.AfterFunc(d, func() { w.end(wire.StatusSuccess) })
 	return statusParked
 }
 
