@@ -33,3 +33,11 @@ as 1234 100 chmod 751 $M/home
 fresh $M
 is "$(as 4321 555 cat $M/home/secret)" secret
 refused as 4321 101 cat $M/home/secret
+# What may only be executed runs for others, and is read by nobody but its owner.
+as 1234 100 install -m 111 /bin/true $M/execute-only
+fresh $M
+as 4321 101 $M/execute-only
+refused as 4321 101 cat $M/execute-only
+as 1234 100 chmod 110 $M/execute-only
+refused as 4321 101 $M/execute-only
+as 1234 100 rm -f $M/execute-only
