@@ -12,9 +12,8 @@ import (
 
 const cacheShards = 16
 
-// cache finds the node of an identity. Nodes nobody refers to stay in it, least
-// recently released first, until there are more than limit per shard, or for a while: the descriptor
-// of an object that others removed keeps its storage.
+// cache finds the node of an identity. Nodes nobody refers to stay in it for a while, about in the order of
+// their last release, until there are more than limit per shard or the object is removed (removed.go).
 type cache struct {
 	shards [cacheShards]shard
 	limit  atomic.Int64 // unreferenced nodes per shard
@@ -47,8 +46,13 @@ func (s *shard) unlink(n *node) {
 	s.n--
 }
 
+// push adds a node to the unreferenced ones, as just released.
 func (s *shard) push(n *node) {
 	n.idle = n.fs.tick.Load()
+	s.append(n)
+}
+
+func (s *shard) append(n *node) {
 	n.prev, n.next = s.idle.prev, &s.idle
 	n.prev.next, s.idle.prev = n, n
 	s.n++
@@ -123,18 +127,13 @@ func (c *cache) release(n *node) {
 	}
 }
 
-// shrink destroys up to want unreferenced nodes; it returns how many.
+// shrink destroys up to want unreferenced nodes, of each shard the oldest; it returns how many.
 func (c *cache) shrink(want int) (done int) {
-	return c.expire(want, func(*node) bool { return true })
-}
-
-// expire destroys up to want unreferenced nodes, of each shard the oldest as long as they are old.
-func (c *cache) expire(want int, old func(*node) bool) (done int) {
 	for i := range c.shards {
 		for s := &c.shards[i]; done < want; done++ {
 			s.mu.Lock()
 			n := s.idle.next
-			if n == &s.idle || !old(n) {
+			if n == &s.idle {
 				s.mu.Unlock()
 				break
 			}

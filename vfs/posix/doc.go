@@ -40,6 +40,16 @@
 // Commit and SyncMeta are fdatasync(2) and fsync(2), shared by all who ask at the same time; stable writes
 // are pwritev2(2) with RWF_DSYNC or RWF_SYNC. Every failure counts in [FS.WriteErrors].
 //
+// # What local programs remove
+//
+// A descriptor keeps the storage of a removed file. Those in the cache are let go of within two seconds, and at once when
+// the file system is full: the call that finds it so is made again then.
+//
+// # Threads
+//
+// At most as many calls are inside one file system as [Config].Budget says; others wait, and are told to try again later
+// ([vfs.ErrTooManyFiles]). The janitor's goroutine is one more.
+//
 // # Locks
 //
 // node.attrs, then changeState.mu or dataState.mu or rightsState.mu, then shard.mu or openList.mu; table.search

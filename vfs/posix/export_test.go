@@ -1,7 +1,14 @@
 package posix
 
-// Tick makes the file system believe that n ticks of the janitor have passed.
-func (fs *FS) Tick(n uint32) { fs.expire(fs.tick.Add(n)) }
+import "time"
+
+// Tick makes the file system believe that n ticks of the janitor have passed, and that it has seen the whole cache since.
+func (fs *FS) Tick(n uint32) {
+	now := fs.tick.Add(n)
+	for turn := range uint32(sweepTurns) {
+		fs.expire(now + turn)
+	}
+}
 
 // Descriptors counts those that could be closed.
 func (fs *FS) Descriptors() int { return fs.open.excess() + int(fs.open.limit.Load()) }
@@ -35,4 +42,11 @@ func (fs *FS) Waiting(v interface{ Release() }) int {
 		return 0
 	}
 	return s.next.waiting
+}
+
+// ForgetReclaim lets the next call that finds the file system full look for removed files at once.
+func (fs *FS) ForgetReclaim() {
+	fs.reclaimer.mu.Lock()
+	defer fs.reclaimer.mu.Unlock()
+	fs.reclaimer.at = time.Time{}
 }

@@ -177,10 +177,10 @@ func (f *file) WriteAt(ctx context.Context, p []byte, off int64, s vfs.Stability
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if f.n.setID.Load() && f.c.UID != 0 {
-		n, err = f.writeClearing(p, off, s)
-	} else {
-		n, err = f.write(p, off, s)
+	if n, err = f.write(p, off, s); full(err) && f.n.fs.reclaim() {
+		var m int
+		m, err = f.write(p[n:], off+int64(n), s)
+		n += m
 	}
 	f.n.changed()
 	if s == vfs.Unstable && !f.n.dirty.Load() {
@@ -189,7 +189,15 @@ func (f *file) WriteAt(ctx context.Context, p []byte, off int64, s vfs.Stability
 	return n, err
 }
 
-func (f *file) write(p []byte, off int64, s vfs.Stability) (n int, err error) {
+// write writes so that set-id bits go where they must.
+func (f *file) write(p []byte, off int64, s vfs.Stability) (int, error) {
+	if f.n.setID.Load() && f.c.UID != 0 {
+		return f.writeClearing(p, off, s)
+	}
+	return f.writeAll(p, off, s)
+}
+
+func (f *file) writeAll(p []byte, off int64, s vfs.Stability) (n int, err error) {
 	flags := 0
 	switch s {
 	case vfs.DataSync:
@@ -226,8 +234,8 @@ func (f *file) write(p []byte, off int64, s vfs.Stability) (n int, err error) {
 // writeClearing writes so that set-id bits go, as they would if the caller's process wrote.
 func (f *file) writeClearing(p []byte, off int64, s vfs.Stability) (int, error) {
 	var n int
-	err := f.n.fs.as(&f.c, func() (err error) {
-		n, err = f.write(p, off, s)
+	err := f.n.fs.asOnce(&f.c, func() (err error) {
+		n, err = f.writeAll(p, off, s)
 		return err
 	})
 	var st unix.Statx_t

@@ -36,6 +36,7 @@ type FS struct {
 	ids          identifier
 	cache        cache
 	graveyard    graveyard
+	reclaimer    reclaimer
 
 	// life is held for reading by calls that use mount or proc without having a node.
 	life        sync.RWMutex

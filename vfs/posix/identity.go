@@ -207,8 +207,17 @@ func (h *hand) become(c *vfs.Cred) error {
 	return nil
 }
 
-// as makes a call as c where the kernel checks permissions, and as the server elsewhere.
+// as makes a call as c where the kernel checks permissions, and as the server elsewhere. A call that finds the file
+// system full is made again if there is storage to give back.
 func (fs *FS) as(c *vfs.Cred, call func() error) error {
+	err := fs.asOnce(c, call)
+	if full(err) && fs.reclaim() {
+		err = fs.asOnce(c, call)
+	}
+	return err
+}
+
+func (fs *FS) asOnce(c *vfs.Cred, call func() error) error {
 	if !fs.kernel {
 		return call()
 	}

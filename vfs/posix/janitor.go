@@ -12,7 +12,7 @@ const (
 	dirtyTicks = 60
 	// nodeTicks is after how many ticks without use an object is dropped.
 	nodeTicks = 30
-	// perTick bounds the nodes the janitor looks at in one tick.
+	// perTick bounds the nodes whose descriptors the janitor looks at in one tick.
 	perTick = 4096
 )
 
@@ -49,7 +49,7 @@ func (fs *FS) setLimits(n int) {
 // expire drops what has not been used for so long, now that it is this tick.
 func (fs *FS) expire(now uint32) {
 	fs.closeIdle(now - idleTicks)
-	fs.cache.expire(perTick, func(n *node) bool { return int32(n.idle-(now-nodeTicks)) < 0 })
+	fs.cache.sweep(now, now-nodeTicks)
 }
 
 // closeIdle closes descriptors not used since the tick.

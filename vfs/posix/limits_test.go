@@ -110,6 +110,34 @@ func TestOutOfDescriptors(t *testing.T) {
 	})
 }
 
+// TestRemovedSoon: a file that a local program removes is let go of by the next turn of the janitor, though it was used
+// a moment ago, and what is not removed stays.
+func TestRemovedSoon(t *testing.T) {
+	inModes(t, func(t *testing.T, top string, cfg posix.Config) {
+		fs, root := start(t, cfg)
+		for _, name := range []string{"stays", "goes"} {
+			n, _, err := root.Create(ctx, admin, name, true, nil)
+			must(t, err)
+			f, err := n.Open(ctx, admin, vfs.OpenWrite)
+			must(t, err)
+			_, err = f.WriteAt(ctx, make([]byte, 1<<20), 0, vfs.Unstable)
+			must(t, err)
+			must(t, f.Close())
+			n.Release()
+		}
+		before, open := fs.Nodes(), fs.Descriptors()
+		fs.Tick(0)
+		if n, d := fs.Nodes(), fs.Descriptors(); n != before || d != open {
+			t.Fatalf("%d nodes and %d descriptors, before the janitor's turn %d and %d", n, d, before, open)
+		}
+		must(t, os.Remove(cfg.Root+"/goes"))
+		fs.Tick(0)
+		if n, d := fs.Nodes(), fs.Descriptors(); n != before-1 || d != open-1 {
+			t.Errorf("%d nodes and %d descriptors once one of two files is removed, before %d and %d", n, d, before, open)
+		}
+	})
+}
+
 // TestRemovedByOthers: what others remove does not stay for long because it was used once.
 func TestRemovedByOthers(t *testing.T) {
 	inModes(t, func(t *testing.T, top string, cfg posix.Config) {
