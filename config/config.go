@@ -135,7 +135,13 @@ type Limits struct {
 	// transport, and those of NFS over RDMA. 0 leaves it to each of the two.
 	ConnectionMemory Size `mapstructure:"connection_memory"`
 	Connections      int  `mapstructure:"connections"` // open at once, on each transport
-	InFlight         int  `mapstructure:"in_flight"`   // calls at once per connection; on RDMA, the credits granted
+	// ConnectionsPerAddress are those of one client among them: of one IPv4 address, or IPv6 network of 64 bits.
+	ConnectionsPerAddress int `mapstructure:"connections_per_address"`
+	// HalfOpenTimeout is how long a connection may take for its first call, or for SMB to authenticate somebody.
+	HalfOpenTimeout time.Duration `mapstructure:"half_open_timeout"`
+	// IdleTimeout is how long a connection may do nothing that has nothing open; 0: for ever.
+	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
+	InFlight    int           `mapstructure:"in_flight"` // calls at once per connection; on RDMA, the credits granted
 }
 
 // Metrics is the listener for Prometheus and health checks.
@@ -165,42 +171,45 @@ type Size int64
 // defaults are the values of the keys nothing sets. Every key must be here: the
 // environment is searched for these.
 var defaults = map[string]any{
-	"listen":                   []string{"127.0.0.1", "::1"},
-	"allow":                    []string{"127.0.0.0/8", "::1/128"},
-	"state_dir":                "",
-	"nfs.enabled":              true,
-	"nfs.port":                 2049,
-	"nfs.rdma_port":            20049,
-	"nfs.versions":             []string{"3", "4.1", "4.2"},
-	"nfs.lease":                "90s",
-	"nfs.grace":                "90s",
-	"nfs.privileged_ports":     true,
-	"nfs.reply_cache":          "64MiB",
-	"smb.enabled":              "auto",
-	"smb.port":                 []string{"445"},
-	"smb.rdma_port":            []string{"auto"},
-	"smb.name":                 "",
-	"smb.workgroup":            "WORKGROUP",
-	"smb.signing":              "enabled",
-	"smb.encryption":           "off",
-	"smb.min_dialect":          "2.0.2",
-	"smb.max_dialect":          "3.1.1",
-	"smb.guest":                "",
-	"smb.interfaces":           []string{},
-	"rdma.devices":             []string{DevicesAuto},
-	"rdma.domain":              "shared",
-	"rdma.spin":                "20us",
-	"iwarp.enabled":            true,
-	"iwarp.crc":                "auto",
-	"iwarp.max_fpdu":           0,
-	"limits.memory":            "1GiB",
-	"limits.connection_memory": 0,
-	"limits.connections":       1024,
-	"limits.in_flight":         128,
-	"metrics.listen":           "",
-	"metrics.pprof":            false,
-	"log.level":                "info",
-	"log.format":               "text",
+	"listen":                         []string{"127.0.0.1", "::1"},
+	"allow":                          []string{"127.0.0.0/8", "::1/128"},
+	"state_dir":                      "",
+	"nfs.enabled":                    true,
+	"nfs.port":                       2049,
+	"nfs.rdma_port":                  20049,
+	"nfs.versions":                   []string{"3", "4.1", "4.2"},
+	"nfs.lease":                      "90s",
+	"nfs.grace":                      "90s",
+	"nfs.privileged_ports":           true,
+	"nfs.reply_cache":                "64MiB",
+	"smb.enabled":                    "auto",
+	"smb.port":                       []string{"445"},
+	"smb.rdma_port":                  []string{"auto"},
+	"smb.name":                       "",
+	"smb.workgroup":                  "WORKGROUP",
+	"smb.signing":                    "enabled",
+	"smb.encryption":                 "off",
+	"smb.min_dialect":                "2.0.2",
+	"smb.max_dialect":                "3.1.1",
+	"smb.guest":                      "",
+	"smb.interfaces":                 []string{},
+	"rdma.devices":                   []string{DevicesAuto},
+	"rdma.domain":                    "shared",
+	"rdma.spin":                      "20us",
+	"iwarp.enabled":                  true,
+	"iwarp.crc":                      "auto",
+	"iwarp.max_fpdu":                 0,
+	"limits.memory":                  "1GiB",
+	"limits.connection_memory":       0,
+	"limits.connections":             1024,
+	"limits.connections_per_address": 256,
+	"limits.half_open_timeout":       "30s",
+	"limits.idle_timeout":            "10m",
+	"limits.in_flight":               128,
+	"metrics.listen":                 "",
+	"metrics.pprof":                  false,
+	"log.level":                      "info",
+	"log.format":                     "text",
 }
 
 // nobody is the uid and gid of the anonymous user where the server may act for others.

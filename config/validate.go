@@ -87,6 +87,15 @@ func (c *Config) checkServices(bad *problems) {
 	if m := c.Limits.Connections; m < 1 {
 		bad.add("limits.connections", "%d is less than 1; write e.g. 1024", m)
 	}
+	if m := c.Limits.ConnectionsPerAddress; m < 1 {
+		bad.add("limits.connections_per_address", "%d is less than 1; write e.g. 256", m)
+	}
+	if d := c.Limits.HalfOpenTimeout; d < time.Second || d > time.Hour {
+		bad.add("limits.half_open_timeout", "%v is not between 1s and 1h; write e.g. 30s", d)
+	}
+	if d := c.Limits.IdleTimeout; d != 0 && d < time.Second {
+		bad.add("limits.idle_timeout", "%v is less than 1s; write e.g. 10m, or 0s for no limit", d)
+	}
 	if m := c.Limits.InFlight; m < 1 || m > 1024 {
 		bad.add("limits.in_flight", "%d is not between 1 and 1024; write e.g. 128", m)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fileserver/internal/admission"
+	"fileserver/internal/connlimit"
 	"fileserver/internal/slab"
 	"fileserver/nfs/rpc"
 	"fileserver/rdma"
@@ -20,6 +21,7 @@ type Conn struct {
 	srv    *Server
 	ep     *rdma.Endpoint
 	mem    *rdma.Memory
+	entry  *connlimit.Entry
 	info   *rpc.Conn
 	peer   privateData
 	inline int // longest message we send
@@ -50,7 +52,7 @@ type counters struct {
 // connection owns it; a call has it until its SEND is over.
 type replyBuf struct{ buf *slab.Buf }
 
-func newConn(s *Server, id rdma.ID) (*Conn, error) {
+func newConn(s *Server, id rdma.ID, e *connlimit.Entry) (*Conn, error) {
 	remote := id.Remote()
 	if remote.ORD == 0 {
 		return nil, errors.New("the peer answers no RDMA READs, so it could not write")
@@ -60,7 +62,7 @@ func newConn(s *Server, id rdma.ID) (*Conn, error) {
 		return nil, err
 	}
 	c := &Conn{
-		srv: s, mem: mem, peer: parsePrivate(remote.PrivateData),
+		srv: s, mem: mem, entry: e, peer: parsePrivate(remote.PrivateData),
 		budget: admission.New(int64(s.cfg.MaxHeld)),
 		done:   make(chan struct{}), replyCh: make(chan struct{}, 1), opened: time.Now(),
 	}
@@ -163,9 +165,21 @@ func (c *Conn) Received(buf *slab.Buf, _ uint32, _ bool) {
 		return
 	}
 	k.inline = rest
+	c.entry.Established()
+	c.entry.Use()
 	c.growCredits(running)
 	k.begin()
 }
+
+// Busy implements [connlimit.Conn].
+func (c *Conn) Busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running > 0
+}
+
+// End implements [connlimit.Conn].
+func (c *Conn) End(err error) { c.ep.Disconnect(err) }
 
 // Closed implements rdma.EndpointHandler.
 func (c *Conn) Closed(err error) {

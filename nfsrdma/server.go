@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"fileserver/internal/connlimit"
 	"fileserver/internal/workers"
 	"fileserver/nfs/rpc"
 	"fileserver/rdma"
@@ -44,8 +45,8 @@ type Config struct {
 	// of them, or what [rdma.Domain.Attach] returns.
 	Memory func(rdma.Device) (*rdma.Memory, error)
 	Logger *slog.Logger
-	// MaxConns bounds the connections; 0: no bound.
-	MaxConns int
+	// Limits say which connections are taken. One is established by its first valid call, and busy while calls are answered.
+	Limits connlimit.Config
 
 	Credits    int // 0: DefaultCredits
 	Inline     int // bytes, a multiple of 1024; 0: DefaultInline
@@ -96,7 +97,7 @@ func NewServer(cfg Config) (*Server, error) {
 	case cfg.MaxMessage < 4096 || cfg.MaxMessage > 15<<20:
 		return nil, fmt.Errorf("nfsrdma: messages of at most %d bytes; choose 4096 to 15728640", cfg.MaxMessage)
 	}
-	s := &Server{cfg: cfg, conns: rdma.NewAcceptor[*Conn](cfg.MaxConns), past: make(map[string]*Totals)}
+	s := &Server{cfg: cfg, conns: rdma.NewAcceptor[*Conn](cfg.Limits), past: make(map[string]*Totals)}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -110,13 +111,13 @@ func (s *Server) Serve(ctx context.Context, ln rdma.Listener) error {
 }
 
 // open answers a connection request. When it fails the ID is still the caller's.
-func (s *Server) open(id rdma.ID) error {
-	c, err := newConn(s, id)
+func (s *Server) open(id rdma.ID, e *connlimit.Entry) error {
+	c, err := newConn(s, id, e)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	s.conns.Add(c)
+	s.conns.Add(c, e)
 	p := s.past[c.info.Transport]
 	if p == nil {
 		p = new(Totals)
@@ -139,6 +140,9 @@ func (s *Server) remove(c *Conn) {
 	s.past[c.info.Transport].add(&last)
 	s.conns.Remove(c)
 }
+
+// Recheck ends the connections from addresses that Limits does not admit any more.
+func (s *Server) Recheck() { s.conns.Recheck() }
 
 // Conns returns the connections of the moment.
 func (s *Server) Conns() []*Conn { return s.conns.Conns() }

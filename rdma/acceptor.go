@@ -3,34 +3,42 @@ package rdma
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
+
+	"fileserver/internal/connlimit"
 )
 
-// Acceptor is what servers have in common: listeners, a bounded number of
-// connections, of which C is one, and an end. Its methods are safe for concurrent
+// AcceptedConn is a connection of an [Acceptor].
+type AcceptedConn interface {
+	comparable
+	connlimit.Conn
+}
+
+// Acceptor is what servers have in common: listeners, the connections that limits
+// allow, of which C is one, and an end. Its methods are safe for concurrent
 // use. Its lock is the last to be taken: no function that is handed in is called with it held.
-type Acceptor[C comparable] struct {
-	limit     int
+type Acceptor[C AcceptedConn] struct {
+	limits    *connlimit.Table
 	answering sync.WaitGroup // requests being answered
 
 	mu      sync.Mutex
-	conns   map[C]struct{}
+	conns   map[C]*connlimit.Entry
 	closing bool
 	settled bool          // closing, and no request is being answered any more
 	empty   chan struct{} // closed when settled and no connection is left
 }
 
-// NewAcceptor makes an acceptor of at most limit connections; 0: of any number.
-func NewAcceptor[C comparable](limit int) *Acceptor[C] {
-	return &Acceptor[C]{limit: limit, conns: make(map[C]struct{}), empty: make(chan struct{})}
+// NewAcceptor makes an acceptor of the connections that limits allows. Those that are being answered count.
+func NewAcceptor[C AcceptedConn](limits connlimit.Config) *Acceptor[C] {
+	return &Acceptor[C]{limits: connlimit.New(limits), conns: make(map[C]*connlimit.Entry), empty: make(chan struct{})}
 }
 
 // Serve accepts connections from ln until ctx ends or ln is closed; it does not
-// close ln. Each request is answered by open, on a goroutine of its own, which calls
-// [Acceptor.Add] before anything can end the connection. When open fails, or there are too
-// many connections, refused is told, and the request rejected.
-func (a *Acceptor[C]) Serve(ctx context.Context, ln Listener, open func(ID) error, refused func(ID, error)) error {
+// close ln. Each request that the limits allow is answered by open, on a goroutine of its own, which calls
+// [Acceptor.Add] with the entry before anything can end the connection. When open fails, or the acceptor is being
+// drained, refused is told, and the request rejected. A request that the limits do not allow is rejected, too:
+// that the configuration of the limits is told.
+func (a *Acceptor[C]) Serve(ctx context.Context, ln Listener, open func(ID, *connlimit.Entry) error, refused func(ID, error)) error {
 	for {
 		id, err := ln.Accept(ctx)
 		if err != nil {
@@ -39,48 +47,56 @@ func (a *Acceptor[C]) Serve(ctx context.Context, ln Listener, open func(ID) erro
 			}
 			return err
 		}
-		refuse := func(err error) {
-			refused(id, err)
+		e, err := a.limits.Add(id.RemoteAddr().Addr())
+		if err != nil {
 			_ = id.Reject(nil) // the peer learns it, or has gone
+			continue
 		}
-		if err := a.admit(); err != nil {
+		refuse := func(err error) {
+			e.Remove()
+			refused(id, err)
+			_ = id.Reject(nil)
+		}
+		if err := a.answer(); err != nil {
 			refuse(err)
 			continue
 		}
 		go func() { // it may have to register memory
 			defer a.answering.Done()
-			if err := open(id); err != nil {
+			if err := open(id, e); err != nil {
 				refuse(err)
 			}
 		}()
 	}
 }
 
-// admit counts a request that is to be answered, or says why not.
-func (a *Acceptor[C]) admit() error {
+// answer counts a request that is to be answered, or says why not.
+func (a *Acceptor[C]) answer() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch {
-	case a.closing:
+	if a.closing {
 		return errors.New("the server is shutting down")
-	case a.limit > 0 && len(a.conns) >= a.limit:
-		return fmt.Errorf("there are %d connections, the configured most", len(a.conns))
 	}
 	a.answering.Add(1)
 	return nil
 }
 
-// Add takes in a connection that is about to be accepted.
-func (a *Acceptor[C]) Add(c C) {
+// Add takes in a connection that is about to be accepted. The limits may end it from now on.
+func (a *Acceptor[C]) Add(c C, e *connlimit.Entry) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.conns[c] = struct{}{}
+	a.conns[c] = e
+	a.mu.Unlock()
+	e.Attach(c)
 }
+
+// Recheck ends the connections from addresses that are not admitted any more.
+func (a *Acceptor[C]) Recheck() { a.limits.Recheck() }
 
 // Remove forgets a connection that has ended.
 func (a *Acceptor[C]) Remove(c C) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.conns[c].Remove()
 	delete(a.conns, c)
 	if a.settled && len(a.conns) == 0 {
 		close(a.empty)

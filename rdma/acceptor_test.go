@@ -9,25 +9,33 @@ import (
 	"testing"
 	"time"
 
+	"fileserver/internal/connlimit"
 	"fileserver/rdma"
 	"fileserver/rdma/rdmatest/mem"
 )
 
+// accepted is a connection that exists in the books only.
+type accepted struct{ n int }
+
+func (*accepted) Busy() bool { return true }
+func (*accepted) End(error)  {}
+
 // TestAcceptor refuses what there is no room for, what fails and what comes too late, and ends what there is.
 func TestAcceptor(t *testing.T) {
 	p := mem.New(mem.Config{})
-	a := rdma.NewAcceptor[int](2)
+	a := rdma.NewAcceptor[*accepted](connlimit.Config{Total: 2})
 	ln, err := p.Listen(t.Context(), netip.AddrPortFrom(p.Device(0).Addr(), 0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	opened, refused := make(chan rdma.ID, 10), make(chan string, 10)
+	conns := []*accepted{{0}, {1}, {2}}
 	next := 0
-	open := func(id rdma.ID) error {
+	open := func(id rdma.ID, e *connlimit.Entry) error {
 		if next < 0 {
 			return errors.New("no memory")
 		}
-		a.Add(next)
+		a.Add(conns[next], e)
 		next++
 		opened <- id
 		return nil
@@ -68,17 +76,20 @@ func TestAcceptor(t *testing.T) {
 		if err := <-done; !errors.As(err, &r) {
 			t.Errorf("%v", err)
 		}
+		if want == "" {
+			return // the limits were told
+		}
 		if got := <-refused; !strings.Contains(got, want) {
 			t.Errorf("refused: %s, want %s", got, want)
 		}
 	}
-	// Two are answered, here with a rejection of their own; a third is one too many.
+	// Two are answered, and count while they are, here until they are rejected; a third is one too many.
 	first, second := dial(), (chan error)(nil)
 	ids := []rdma.ID{<-opened}
 	second = dial()
 	ids = append(ids, <-opened)
-	rejected(dial(), "there are 2 connections, the configured most")
-	a.Remove(0)
+	rejected(dial(), "")
+	a.Remove(conns[0])
 	next = -1
 	rejected(dial(), "no memory")
 	for i, done := range []chan error{first, second} {
@@ -90,7 +101,7 @@ func TestAcceptor(t *testing.T) {
 	next = 2
 	third := dial()
 	ids = append(ids, <-opened)
-	if got := a.Conns(); len(got) != 2 || !slices.Contains(got, 1) || !slices.Contains(got, 2) {
+	if got := a.Conns(); len(got) != 2 || !slices.Contains(got, conns[1]) || !slices.Contains(got, conns[2]) {
 		t.Errorf("%v", got)
 	}
 	// One ends when it is asked to, the other when it must.
@@ -98,14 +109,14 @@ func TestAcceptor(t *testing.T) {
 	why := errors.New("enough")
 	begun := 0
 	ended := map[int]error{}
-	drained := a.Drain(ctx, func(c int) {
-		if begun++; c == 1 {
+	drained := a.Drain(ctx, func(c *accepted) {
+		if begun++; c.n == 1 {
 			go a.Remove(c)
 		} else {
 			time.AfterFunc(10*time.Millisecond, func() { cancel(why) })
 		}
-	}, func(c int, err error) {
-		ended[c] = err
+	}, func(c *accepted, err error) {
+		ended[c.n] = err
 		go a.Remove(c)
 	})
 	if drained != why || begun != 2 || ended[2] != why {

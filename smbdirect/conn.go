@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fileserver/internal/clock"
+	"fileserver/internal/connlimit"
 	"fileserver/internal/queue"
 	"fileserver/internal/slab"
 	"fileserver/rdma"
@@ -38,7 +39,8 @@ type Conn struct {
 	cancel  context.CancelFunc
 	headers *slab.Buf // sendSlots slots
 	count   counters
-	early   atomic.Int32 // longest message until somebody is authenticated; 0: as negotiated
+	entry   *connlimit.Entry // nil on the client's side
+	early   atomic.Int32     // longest message until somebody is authenticated; 0: as negotiated
 
 	mu       sync.Mutex
 	m        *machine
@@ -140,7 +142,20 @@ func (c *Conn) start() {
 func (c *Conn) Info() *transport.Info { return &c.info }
 
 // Authenticated implements [transport.Authenticator].
-func (c *Conn) Authenticated() { c.early.Store(0) }
+func (c *Conn) Authenticated() {
+	c.early.Store(0)
+	if c.entry != nil {
+		c.entry.Established()
+	}
+}
+
+// protocolBusy reports whether the handler says that the connection must not be ended.
+func (c *Conn) protocolBusy() bool {
+	c.mu.Lock()
+	b, ok := c.handler.(transport.Busy)
+	c.mu.Unlock()
+	return ok && b.Busy()
+}
 
 // Placer implements [transport.Conn].
 func (c *Conn) Placer() transport.Placer { return c }

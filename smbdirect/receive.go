@@ -164,6 +164,9 @@ func (c *Conn) take(buf *slab.Buf, f fragment) {
 	if whole != nil {
 		h := c.handler
 		c.mu.Unlock()
+		if c.entry != nil {
+			c.entry.Use()
+		}
 		h.Message(whole) // first: an answer carries the grant that a SEND of its own would otherwise
 		c.mu.Lock()
 	}

@@ -3,12 +3,12 @@ package smbdirect
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"fileserver/internal/connlimit"
 	"fileserver/rdma"
 	"fileserver/smb/transport"
 )
@@ -29,9 +29,10 @@ type Config struct {
 	Handler func(transport.Conn) transport.Handler
 	Logger  *slog.Logger
 	Params  Params
-	// MaxConns bounds the connections; 0: no bound. MaxNegotiating bounds those that have not negotiated; 0: 64.
-	MaxConns, MaxNegotiating int
-	ReadDepth                int // 0: DefaultReadDepth
+	// Limits say which connections are taken. One is established when somebody has authenticated, and busy while the
+	// handler says so.
+	Limits    connlimit.Config
+	ReadDepth int // 0: DefaultReadDepth
 	// EarlyMessage is the longest message, bytes, until the handler has called
 	// [Conn.Authenticated]: a peer that nobody knows gets no memory for what it claims to send. 0: as long as negotiated.
 	EarlyMessage int
@@ -46,9 +47,8 @@ type Server struct {
 
 	conns *rdma.Acceptor[*serverConn]
 
-	mu      sync.Mutex // before that of conns, so that no connection is counted twice or not at all
-	opening int        // connections that have not negotiated
-	past    Totals     // of connections that have ended
+	mu   sync.Mutex // before that of conns, so that no connection is counted twice or not at all
+	past Totals     // of connections that have ended
 }
 
 // serverConn keeps the server's books of a connection, between it and the protocol's handler.
@@ -66,13 +66,10 @@ func NewServer(cfg Config) (*Server, error) {
 	if err := cfg.Params.withDefaults(false).check(); err != nil {
 		return nil, err
 	}
-	if cfg.MaxNegotiating == 0 {
-		cfg.MaxNegotiating = 64
-	}
 	if cfg.ReadDepth == 0 {
 		cfg.ReadDepth = DefaultReadDepth
 	}
-	s := &Server{cfg: cfg, conns: rdma.NewAcceptor[*serverConn](cfg.MaxConns)}
+	s := &Server{cfg: cfg, conns: rdma.NewAcceptor[*serverConn](cfg.Limits)}
 	if s.cfg.NextID == nil {
 		s.cfg.NextID = func() uint64 { return s.lastID.Add(1) }
 	}
@@ -87,24 +84,10 @@ func (s *Server) Serve(ctx context.Context, ln rdma.Listener) error {
 	})
 }
 
-// admit counts a connection that has not negotiated, or says why there is to be none.
-func (s *Server) admit(id rdma.ID) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.opening >= s.cfg.MaxNegotiating:
-		return fmt.Errorf("%d connections are being negotiated already", s.opening)
-	case id.Remote().ORD == 0 && id.Device().Caps().Transport != rdma.TransportIWARP:
-		return errors.New("the peer answers no RDMA READs, so it could not write")
-	}
-	s.opening++
-	return nil
-}
-
 // open answers a connection request. When it fails the ID is still the caller's.
-func (s *Server) open(id rdma.ID) error {
-	if err := s.admit(id); err != nil {
-		return err
+func (s *Server) open(id rdma.ID, e *connlimit.Entry) error {
+	if id.Remote().ORD == 0 && id.Device().Caps().Transport != rdma.TransportIWARP {
+		return errors.New("the peer answers no RDMA READs, so it could not write")
 	}
 	sc := &serverConn{s: s}
 	mem, err := s.cfg.Memory(id.Device())
@@ -114,14 +97,12 @@ func (s *Server) open(id rdma.ID) error {
 		}
 	}
 	if err != nil {
-		s.mu.Lock()
-		s.opening--
-		s.mu.Unlock()
 		return err
 	}
+	sc.c.entry = e
 	sc.c.ended = sc.closed
 	sc.c.early.Store(int32(s.cfg.EarlyMessage))
-	s.conns.Add(sc)
+	s.conns.Add(sc, e)
 	if err := id.Accept(acceptParams(id, s.cfg.ReadDepth)); err != nil {
 		sc.c.Disconnect(err, false) // ends in closed
 		return nil
@@ -133,9 +114,6 @@ func (s *Server) open(id rdma.ID) error {
 // opened is called when the connection has been negotiated, with its lock held.
 func (sc *serverConn) opened(c *Conn) transport.Handler {
 	s := sc.s
-	s.mu.Lock()
-	s.opening--
-	s.mu.Unlock()
 	id := c.ep.ID()
 	_, ord := id.Negotiated()
 	s.cfg.Logger.Info("smbdirect: connection", "remote", c.info.RemoteAddr, "transport", c.info.Transport,
@@ -144,6 +122,12 @@ func (sc *serverConn) opened(c *Conn) transport.Handler {
 	sc.handler = s.cfg.Handler(c)
 	return sc.handler
 }
+
+// Busy implements [connlimit.Conn].
+func (sc *serverConn) Busy() bool { return sc.c.protocolBusy() }
+
+// End implements [connlimit.Conn].
+func (sc *serverConn) End(err error) { sc.c.Disconnect(err, false) }
 
 // closed is called when the connection has ended.
 func (sc *serverConn) closed(err error) {
@@ -158,11 +142,11 @@ func (sc *serverConn) closed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.past.add(&st)
-	if sc.handler == nil {
-		s.opening--
-	}
 	s.conns.Remove(sc)
 }
+
+// Recheck ends the connections from addresses that Limits does not admit any more.
+func (s *Server) Recheck() { s.conns.Recheck() }
 
 // Conns returns the connections of the moment.
 func (s *Server) Conns() []*Conn {

@@ -37,7 +37,6 @@ type recordReader struct {
 	pool    *slab.Pool
 	limit   int           // bytes of a message
 	timeout time.Duration // of a message that has begun
-	idle    time.Duration // between messages; 0: for ever
 
 	in       []byte
 	r, w     int
@@ -196,9 +195,6 @@ func (rd *recordReader) read(p []byte, begun bool, have int) (int, error) {
 			rd.until = until
 			_ = rd.nc.SetReadDeadline(until)
 		}
-	case rd.idle > 0:
-		rd.until = time.Now().Add(rd.idle)
-		_ = rd.nc.SetReadDeadline(rd.until)
 	case !rd.until.IsZero():
 		rd.until = time.Time{}
 		_ = rd.nc.SetReadDeadline(rd.until)

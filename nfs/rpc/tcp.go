@@ -10,8 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fileserver/internal/connlimit"
 	"fileserver/internal/slab"
-	"fileserver/internal/tcpserver"
+	"fileserver/internal/stream"
 	"fileserver/internal/workers"
 )
 
@@ -19,16 +20,12 @@ import (
 const (
 	DefaultMaxMessage   = 4<<20 + 64<<10
 	DefaultMaxCalls     = 128
-	DefaultMaxConns     = 4096
 	DefaultReadTimeout  = 30 * time.Second
 	DefaultWriteTimeout = 30 * time.Second
 )
 
-// Errors of a TCPServer.
-var (
-	ErrServerClosed = errors.New("rpc: server is closed")
-	ErrTooManyConns = errors.New("rpc: too many connections")
-)
+// ErrServerClosed is the error of a TCPServer that has been shut down.
+var ErrServerClosed = errors.New("rpc: server is closed")
 
 var lastConnID atomic.Uint64
 
@@ -42,10 +39,11 @@ type TCPConfig struct {
 	Logger   *slog.Logger // nil: nothing is logged
 	Observer ConnObserver // nil: nobody
 
+	// Limits say which connections are taken. One is established by its first call, and busy while calls are answered.
+	Limits connlimit.Config
+
 	MaxMessage   int           // longest message accepted, and longest reply [Limits] allow, bytes; 0: DefaultMaxMessage
 	MaxCalls     int           // calls in execution per connection; then nothing more is read; 0: DefaultMaxCalls
-	MaxConns     int           // connections; 0: DefaultMaxConns
-	IdleTimeout  time.Duration // ends a connection that sends no call; 0: never
 	ReadTimeout  time.Duration // for a message that has begun, beside what its length earns; 0: DefaultReadTimeout
 	WriteTimeout time.Duration // ends a connection that takes no replies, or less than 256 KiB in it; 0: DefaultWriteTimeout
 }
@@ -72,7 +70,7 @@ type TCPServer struct {
 	cfg     TCPConfig
 	workers workers.Pool
 	calls   sync.Pool // of *tcpCall
-	conns   *tcpserver.Group[*tcpConn]
+	conns   *stream.Group[*tcpConn]
 }
 
 // NewTCPServer makes a transport without connections.
@@ -85,7 +83,6 @@ func NewTCPServer(cfg TCPConfig) *TCPServer {
 	def(&cfg.MaxMessage, DefaultMaxMessage)
 	cfg.MaxMessage = min(cfg.MaxMessage, slab.MaxSize)
 	def(&cfg.MaxCalls, DefaultMaxCalls)
-	def(&cfg.MaxConns, DefaultMaxConns)
 	if cfg.ReadTimeout <= 0 {
 		cfg.ReadTimeout = DefaultReadTimeout
 	}
@@ -98,30 +95,38 @@ func NewTCPServer(cfg TCPConfig) *TCPServer {
 	if cfg.Observer == nil {
 		cfg.Observer = noConnObserver{}
 	}
-	return &TCPServer{cfg: cfg, conns: tcpserver.New[*tcpConn](cfg.Logger, cfg.MaxConns, ErrServerClosed, ErrTooManyConns)}
+	return &TCPServer{cfg: cfg, conns: stream.New[*tcpConn](cfg.Logger, cfg.Limits, ErrServerClosed)}
 }
 
 // Serve accepts connections until l is closed, the server is shut down
 // ([ErrServerClosed]) or ctx ends, and closes l. Connections outlive it, unless ctx ends.
 func (s *TCPServer) Serve(ctx context.Context, l net.Listener) error {
-	return s.conns.Serve(ctx, l, func(nc net.Conn) { s.ServeConn(ctx, nc) })
+	return s.conns.Serve(ctx, l, func(nc net.Conn, e *connlimit.Entry) { _ = s.serve(ctx, nc, e) })
 }
 
 // ServeConn serves one connection and returns when it has ended and all its calls are done. It
 // closes nc. The error is why the connection ended; nil if the client ended it, or a shutdown.
 // Replies with payloads are written by writev(2) if nc is a *net.TCPConn or embeds one.
 func (s *TCPServer) ServeConn(ctx context.Context, nc net.Conn) error {
-	c := newTCPConn(s, ctx, nc)
-	if err := s.conns.Add(c); err != nil {
+	e, err := s.conns.Admit(nc)
+	if err != nil {
+		return err
+	}
+	return s.serve(ctx, nc, e)
+}
+
+func (s *TCPServer) serve(ctx context.Context, nc net.Conn, e *connlimit.Entry) error {
+	c := newTCPConn(s, ctx, nc, e)
+	if err := s.conns.Add(c, e); err != nil {
 		nc.Close()
-		if err == ErrTooManyConns {
-			s.cfg.Logger.Warn("connection refused", "remote", nc.RemoteAddr().String(), "error", err, "limit", s.cfg.MaxConns)
-		}
 		return err
 	}
 	defer s.conns.Remove(c)
 	return c.serve()
 }
+
+// Recheck ends the connections from addresses that Limits does not admit any more.
+func (s *TCPServer) Recheck() { s.conns.Recheck() }
 
 // Shutdown ends the server gracefully: listeners are closed, nothing more is read, what is running is
 // finished and answered, then the connections are closed. When ctx ends first, the connections are closed as they are, the

@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"fileserver/internal/tcpserver"
+	"fileserver/internal/connlimit"
+	"fileserver/internal/stream"
 	"fileserver/nfs/xdr"
 )
 
@@ -24,6 +25,7 @@ type tcpConn struct {
 	ctx    context.Context // of the calls, which outlive their connection; ends when the server gives up waiting for them
 	giveUp context.CancelCauseFunc
 	nc     net.Conn
+	entry  *connlimit.Entry
 	info   Conn
 	done   chan struct{} // closed when the connection has ended
 	rd     recordReader
@@ -37,14 +39,14 @@ type tcpConn struct {
 	out     writer
 }
 
-func newTCPConn(s *TCPServer, ctx context.Context, nc net.Conn) *tcpConn {
-	c := &tcpConn{srv: s, nc: nc, done: make(chan struct{}), slots: make(chan struct{}, s.cfg.MaxCalls)}
+func newTCPConn(s *TCPServer, ctx context.Context, nc net.Conn, e *connlimit.Entry) *tcpConn {
+	c := &tcpConn{srv: s, nc: nc, entry: e, done: make(chan struct{}), slots: make(chan struct{}, s.cfg.MaxCalls)}
 	c.info = Conn{
 		ID: NextConnID(), Transport: "tcp", Done: c.done,
-		RemoteAddr: tcpserver.AddrPort(nc.RemoteAddr()), LocalAddr: tcpserver.AddrPort(nc.LocalAddr()),
+		RemoteAddr: stream.AddrPort(nc.RemoteAddr()), LocalAddr: stream.AddrPort(nc.LocalAddr()),
 	}
 	c.rd.nc, c.rd.pool, c.rd.in = nc, s.cfg.Buffers, make([]byte, readBuffer)
-	c.rd.limit, c.rd.timeout, c.rd.idle = s.cfg.MaxMessage, s.cfg.ReadTimeout, s.cfg.IdleTimeout
+	c.rd.limit, c.rd.timeout = s.cfg.MaxMessage, s.cfg.ReadTimeout
 	c.ctx, c.giveUp = context.WithCancelCause(ctx)
 	c.rdCtx, c.rdStop = context.WithCancel(c.ctx)
 	return c
@@ -107,6 +109,8 @@ func (c *tcpConn) read() error {
 			}
 			return err
 		}
+		c.entry.Established()
+		c.entry.Use()
 		t.begin(c)
 		c.srv.workers.Submit(t)
 	}
@@ -129,6 +133,12 @@ func (c *tcpConn) abort(err error) {
 	c.stopReading()
 	c.nc.Close()
 }
+
+// Busy implements [connlimit.Conn]: one slot is the reader's.
+func (c *tcpConn) Busy() bool { return len(c.slots) > 1 }
+
+// End implements [connlimit.Conn].
+func (c *tcpConn) End(err error) { c.abort(err) }
 
 // linger ends the sending side and waits a little for the other to end.
 func (c *tcpConn) linger() {

@@ -308,7 +308,7 @@ func TestShutdownGivesUp(t *testing.T) {
 }
 
 func TestTooManyConnections(t *testing.T) {
-	s := newServer(t, func(c *rpc.TCPConfig) { c.MaxConns = 1 }).listen()
+	s := newServer(t, func(c *rpc.TCPConfig) { c.Limits.Total = 1 }).listen()
 	c := s.dial()
 	if _, _, err := c.Do(must(t), call(procEcho, word(0))); err != nil {
 		t.Fatal(err)

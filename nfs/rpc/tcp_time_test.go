@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fileserver/internal/connlimit"
 	"fileserver/nfs/rpc"
 )
 
@@ -27,16 +28,50 @@ func piped(t *testing.T, mod func(*rpc.TCPConfig), f func(t *testing.T, s *serve
 }
 
 func TestIdleTimeout(t *testing.T) {
-	piped(t, func(c *rpc.TCPConfig) { c.IdleTimeout = time.Minute }, func(t *testing.T, _ *server, nc net.Conn, end <-chan error) {
+	limits := func(c *rpc.TCPConfig) { c.Limits = connlimit.Config{HalfOpen: 16 * time.Second, Idle: time.Minute} }
+	piped(t, limits, func(t *testing.T, _ *server, nc net.Conn, end <-chan error) {
 		start := time.Now()
-		time.Sleep(50 * time.Second)
-		go nc.Write(fragmented(echoMessage(1, 8)))
-		echoReply(t, readReply(t, nc), 1, 8)
-		if err := <-end; !errors.Is(err, os.ErrDeadlineExceeded) {
+		time.Sleep(10 * time.Second)
+		for range 3 {
+			go nc.Write(fragmented(echoMessage(1, 8)))
+			echoReply(t, readReply(t, nc), 1, 8)
+			time.Sleep(50 * time.Second)
+		}
+		if err := <-end; err != connlimit.Idle {
 			t.Fatal(err)
 		}
-		if d := time.Since(start); d != 110*time.Second {
+		if d := time.Since(start); d < 170*time.Second || d > 175*time.Second {
 			t.Fatalf("ended after %v", d)
+		}
+	})
+}
+
+// TestIdleWhileCalled: a connection whose call takes long is not idle.
+func TestIdleWhileCalled(t *testing.T) {
+	limits := func(c *rpc.TCPConfig) { c.Limits.Idle = time.Minute }
+	piped(t, limits, func(t *testing.T, s *server, nc net.Conn, end <-chan error) {
+		go nc.Write(fragmented(rpc.AppendCall(nil, 1, prog, vers, procBlock, rpc.AuthNone, nil)))
+		<-s.entered
+		time.Sleep(time.Hour)
+		select {
+		case err := <-end:
+			t.Fatalf("ended while it is called: %v", err)
+		default:
+		}
+		s.release <- struct{}{}
+		readReply(t, nc)
+		if err := <-end; err != connlimit.Idle {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestHalfOpenTimeout(t *testing.T) {
+	limits := func(c *rpc.TCPConfig) { c.Limits.HalfOpen = 16 * time.Second }
+	piped(t, limits, func(t *testing.T, _ *server, nc net.Conn, end <-chan error) {
+		start := time.Now()
+		if err := <-end; err != connlimit.HalfOpen || time.Since(start) > 18*time.Second {
+			t.Fatalf("%v after %v", err, time.Since(start))
 		}
 	})
 }

@@ -7,14 +7,14 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"fileserver/internal/connlimit"
 	"fileserver/internal/slab"
-	"fileserver/internal/tcpserver"
+	"fileserver/internal/stream"
 	"fileserver/smb/transport"
 )
 
@@ -37,7 +37,7 @@ var (
 
 // conn is a connection. It implements [transport.Conn].
 //
-// Lock order: Server.mu, then mu. Neither is held while reading or writing.
+// Its lock, mu, is not held while reading or writing.
 type conn struct {
 	srv     *Server
 	nc      net.Conn
@@ -46,7 +46,7 @@ type conn struct {
 	ctx     context.Context // ends with the connection
 	cancel  context.CancelFunc
 	handler transport.Handler
-	late    atomic.Bool // somebody is authenticated
+	entry   *connlimit.Entry
 
 	in         []byte // read ahead
 	from, till int
@@ -61,11 +61,11 @@ type conn struct {
 	try      attempt       // of who writes
 }
 
-func newConn(s *Server, ctx context.Context, nc net.Conn) *conn {
-	c := &conn{srv: s, nc: nc, in: make([]byte, readBuffer)}
+func newConn(s *Server, ctx context.Context, nc net.Conn, e *connlimit.Entry) *conn {
+	c := &conn{srv: s, nc: nc, entry: e, in: make([]byte, readBuffer)}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	c.info = transport.Info{
-		ID: s.cfg.NextID(), Transport: "tcp", RemoteAddr: tcpserver.AddrPort(nc.RemoteAddr()), LocalAddr: tcpserver.AddrPort(nc.LocalAddr()),
+		ID: s.cfg.NextID(), Transport: "tcp", RemoteAddr: stream.AddrPort(nc.RemoteAddr()), LocalAddr: stream.AddrPort(nc.LocalAddr()),
 		MaxMessage: s.cfg.MaxMessage,
 	}
 	if sc, ok := nc.(syscall.Conn); ok {
@@ -85,13 +85,18 @@ func (c *conn) Info() *transport.Info { return &c.info }
 func (c *conn) Placer() transport.Placer { return nil }
 
 // Authenticated lets messages be as long as configured. The server calls it when a session is there.
-func (c *conn) Authenticated() {
-	if !c.late.Swap(true) {
-		c.srv.grown(c)
-	}
+func (c *conn) Authenticated() { c.entry.Established() }
+
+func (c *conn) isEarly() bool { return !c.entry.IsEstablished() }
+
+// Busy implements [connlimit.Conn].
+func (c *conn) Busy() bool {
+	b, ok := c.handler.(transport.Busy)
+	return ok && b.Busy()
 }
 
-func (c *conn) isEarly() bool { return !c.late.Load() }
+// End implements [connlimit.Conn].
+func (c *conn) End(err error) { c.Disconnect(err, false) }
 
 // serve reads until there is nothing more to be read.
 func (c *conn) serve() error {
@@ -137,6 +142,7 @@ func (c *conn) read() error {
 		if err != nil {
 			return err
 		}
+		c.entry.Use()
 		c.srv.in.Add(uint64(n + markLen))
 		c.mu.Lock()
 		over := c.draining || c.err != nil

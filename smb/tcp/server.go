@@ -3,24 +3,20 @@ package tcp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"fileserver/internal/connlimit"
 	"fileserver/internal/slab"
-	"fileserver/internal/tcpserver"
+	"fileserver/internal/stream"
 	"fileserver/smb/transport"
 )
 
 // Defaults of Config.
 const (
 	DefaultMaxMessage   = 8<<20 + 128<<10
-	DefaultMaxConns     = 4096
-	DefaultMaxEarly     = 256
 	DefaultReadTimeout  = 30 * time.Second
 	DefaultWriteTimeout = 30 * time.Second
 
@@ -28,11 +24,8 @@ const (
 	EarlyMessage = 64 << 10
 )
 
-// Errors of a Server.
-var (
-	ErrServerClosed = errors.New("smb/tcp: server is closed")
-	ErrTooManyConns = errors.New("smb/tcp: too many connections")
-)
+// ErrServerClosed is the error of a Server that has been shut down.
+var ErrServerClosed = errors.New("smb/tcp: server is closed")
 
 // Config is what a Server needs.
 type Config struct {
@@ -41,24 +34,23 @@ type Config struct {
 	Buffers *slab.Pool
 	Logger  *slog.Logger // nil: nothing is logged
 
+	// Limits say which connections are taken. One is established when somebody has authenticated, and busy while the
+	// handler says so.
+	Limits connlimit.Config
+
 	MaxMessage   int           // bytes; 0: DefaultMaxMessage
-	MaxConns     int           // 0: DefaultMaxConns
-	MaxEarly     int           // connections of one client's address, or IPv6 network, that are not authenticated; 0: DefaultMaxEarly
 	ReadTimeout  time.Duration // for a message that has begun, beside what its length earns; 0: DefaultReadTimeout
 	WriteTimeout time.Duration // for about a megabyte of responses; 0: DefaultWriteTimeout
 	// NextID numbers connections, across transports; nil: from 1.
 	NextID func() uint64
 }
 
-// Server accepts connections. Lock order: mu, then that of conns.
+// Server accepts connections.
 type Server struct {
 	cfg     Config
 	lastID  atomic.Uint64
 	in, out atomic.Uint64
-	conns   *tcpserver.Group[*conn]
-
-	mu    sync.Mutex
-	early map[netip.Addr]int // connections that are not authenticated
+	conns   *stream.Group[*conn]
 }
 
 // Stats are figures of a server.
@@ -77,12 +69,6 @@ func New(cfg Config) (*Server, error) {
 		cfg.MaxMessage = DefaultMaxMessage
 	}
 	cfg.MaxMessage = min(cfg.MaxMessage, slab.MaxSize-tailroom)
-	if cfg.MaxConns <= 0 {
-		cfg.MaxConns = DefaultMaxConns
-	}
-	if cfg.MaxEarly <= 0 {
-		cfg.MaxEarly = DefaultMaxEarly
-	}
 	if cfg.ReadTimeout <= 0 {
 		cfg.ReadTimeout = DefaultReadTimeout
 	}
@@ -92,9 +78,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{
-		cfg: cfg, early: make(map[netip.Addr]int), conns: tcpserver.New[*conn](cfg.Logger, cfg.MaxConns, ErrServerClosed, ErrTooManyConns),
-	}
+	s := &Server{cfg: cfg, conns: stream.New[*conn](cfg.Logger, cfg.Limits, ErrServerClosed)}
 	if s.cfg.NextID == nil {
 		s.cfg.NextID = func() uint64 { return s.lastID.Add(1) }
 	}
@@ -104,65 +88,35 @@ func New(cfg Config) (*Server, error) {
 // Serve accepts connections until l is closed, the server is shut down
 // ([ErrServerClosed]) or ctx ends, and closes l. Connections outlive it, unless ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	return s.conns.Serve(ctx, l, func(nc net.Conn) { s.ServeConn(ctx, nc) })
+	return s.conns.Serve(ctx, l, func(nc net.Conn, e *connlimit.Entry) { _ = s.serve(ctx, nc, e) })
 }
 
 // ServeConn serves one connection, which it closes, and returns when it has ended.
 // It is for connections that somebody else has accepted, and looked at: nc's Read then
 // returns what they have read. The error is why it ended; nil if the client ended it, or a shutdown.
 func (s *Server) ServeConn(ctx context.Context, nc net.Conn) error {
-	c := newConn(s, ctx, nc)
-	if err := s.add(c); err != nil {
-		nc.Close()
-		if err != ErrServerClosed {
-			s.cfg.Logger.Warn("smb/tcp: connection refused", "remote", nc.RemoteAddr().String(), "err", err)
-		}
+	e, err := s.conns.Admit(nc)
+	if err != nil {
 		return err
 	}
-	defer s.remove(c)
+	return s.serve(ctx, nc, e)
+}
+
+func (s *Server) serve(ctx context.Context, nc net.Conn, e *connlimit.Entry) error {
+	c := newConn(s, ctx, nc, e)
 	c.handler = s.cfg.Handler(c)
+	if err := s.conns.Add(c, e); err != nil {
+		c.Disconnect(err, false)
+		c.handler.Closed(err)
+		c.cancel()
+		return err
+	}
+	defer s.conns.Remove(c)
 	return c.serve()
 }
 
-// clientOf is what one client can take addresses from: of IPv6 a /64.
-func clientOf(a netip.Addr) netip.Addr {
-	if a.Is6() {
-		p, _ := a.WithZone("").Prefix(64)
-		return p.Addr()
-	}
-	return a
-}
-
-func (s *Server) add(c *conn) error {
-	a := clientOf(c.info.RemoteAddr.Addr())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.early[a] >= s.cfg.MaxEarly {
-		return fmt.Errorf("%w: %d of this client have not authenticated", ErrTooManyConns, s.early[a])
-	}
-	if err := s.conns.Add(c); err != nil {
-		return err
-	}
-	s.early[a]++
-	return nil
-}
-
-// grown counts a connection as authenticated.
-func (s *Server) grown(c *conn) {
-	a := clientOf(c.info.RemoteAddr.Addr())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.early[a]--; s.early[a] == 0 {
-		delete(s.early, a)
-	}
-}
-
-func (s *Server) remove(c *conn) {
-	if c.isEarly() {
-		s.grown(c)
-	}
-	s.conns.Remove(c)
-}
+// Recheck ends the connections from addresses that Limits does not admit any more.
+func (s *Server) Recheck() { s.conns.Recheck() }
 
 // Stats returns the figures of the moment.
 func (s *Server) Stats() Stats {

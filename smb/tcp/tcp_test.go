@@ -9,11 +9,14 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"fileserver/internal/connlimit"
 	"fileserver/internal/slab"
 	"fileserver/smb/transport"
 )
@@ -311,33 +314,81 @@ func TestDrain(t *testing.T) {
 }
 
 func TestConnectionLimits(t *testing.T) {
-	r := newRig(t, Config{MaxConns: 3, MaxEarly: 2}, drop)
+	r := newRig(t, Config{Limits: connlimit.Config{PerClient: 2}}, drop)
 	_, first := r.dial()
 	r.dial()
-	refused := func() {
-		t.Helper()
-		nc, err := net.Dial("tcp", r.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer nc.Close()
-		nc.SetReadDeadline(time.Now().Add(patience))
-		if _, err := nc.Read(make([]byte, 1)); err != io.EOF && !isReset(err) {
-			t.Fatalf("not refused: %v", err)
-		}
+	nc, err := net.Dial("tcp", r.addr)
+	if err != nil {
+		t.Fatal(err)
 	}
-	refused() // two have not authenticated
-	first.conn.(transport.Authenticator).Authenticated()
-	first.conn.(transport.Authenticator).Authenticated()
-	_, third := r.dial()
-	third.conn.(transport.Authenticator).Authenticated()
-	refused() // there are three
+	defer nc.Close()
+	nc.SetReadDeadline(time.Now().Add(patience))
+	if _, err := nc.Read(make([]byte, 1)); err != io.EOF && !isReset(err) {
+		t.Fatalf("not refused: %v", err)
+	}
 	first.conn.Disconnect(nil, false)
 	first.ended(t)
-	for r.srv.Stats().Conns == 3 {
+	for r.srv.Stats().Conns == 2 {
 		time.Sleep(time.Millisecond)
 	}
 	r.dial()
+}
+
+// working is a handler that says whether its connection may be ended.
+type working struct{ busy *atomic.Bool }
+
+func (working) Message(buf *slab.Buf) { buf.Release() }
+func (working) Closed(error)          {}
+func (w working) Busy() bool          { return w.busy.Load() }
+
+// TestHalfOpenAndIdle: who does not authenticate is ended, and later who does nothing and has nothing open.
+func TestHalfOpenAndIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := slab.New(slab.Config{Debug: true})
+		var busy atomic.Bool
+		busy.Store(true)
+		var conns []transport.Conn
+		s, err := New(Config{
+			Buffers: pool, Limits: connlimit.Config{HalfOpen: 8 * time.Second, Idle: 80 * time.Second},
+			Handler: func(c transport.Conn) transport.Handler {
+				conns = append(conns, c)
+				return working{&busy}
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		serve := func() (net.Conn, chan error) {
+			ours, theirs := net.Pipe()
+			end := make(chan error, 1)
+			go func() { end <- s.ServeConn(context.Background(), theirs) }()
+			synctest.Wait()
+			return ours, end
+		}
+		_, end := serve()
+		begin := time.Now()
+		if err := <-end; err != connlimit.HalfOpen || time.Since(begin) > 9*time.Second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		nc, end := serve()
+		conns[1].(transport.Authenticator).Authenticated()
+		for range 5 {
+			time.Sleep(time.Minute)
+			if _, err := nc.Write(frame([]byte("hello"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Hour)
+		select {
+		case err := <-end:
+			t.Fatalf("ended although it is busy: %v", err)
+		default:
+		}
+		busy.Store(false)
+		if err := <-end; err != connlimit.Idle {
+			t.Error(err)
+		}
+	})
 }
 
 func isReset(err error) bool {

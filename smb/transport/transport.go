@@ -90,6 +90,10 @@ type Conn interface {
 // authenticated: the handler says so when that is the case. It may be called more than once.
 type Authenticator interface{ Authenticated() }
 
+// Busy is implemented by a Handler of connections that may be ended for being idle. Busy reports whether this one must
+// not be: a request is being answered, or the client would lose what it has open. It must not block.
+type Busy interface{ Busy() bool }
+
 // Placer reads the peer's memory. Writing is part of a message ([Outgoing].Place).
 type Placer interface {
 	// Read pulls the descriptors' bytes, one after the other, into buf from

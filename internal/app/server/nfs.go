@@ -21,7 +21,7 @@ func (s *Server) startNFS() error {
 	}
 	over, err := nfsrdma.NewServer(nfsrdma.Config{
 		Handler: handler, Memory: s.rdma.domains.attach, Logger: s.log.Logger,
-		MaxConns: s.budgets.conns, Credits: cfg.Limits.InFlight, MaxHeld: int(cfg.Limits.ConnectionMemory),
+		Limits: s.connLimits("nfs", "rdma", s.exports.Admits), Credits: cfg.Limits.InFlight, MaxHeld: int(cfg.Limits.ConnectionMemory),
 	})
 	if err != nil {
 		return err
@@ -34,12 +34,13 @@ func (s *Server) startNFS() error {
 		return s.rdma.noRDMA("nfs", a, "the client did not ask for it (mount option rdma)")
 	}}
 	s.addConnMetrics(seen, over)
+	tcp := rpc.NewTCPServer(rpc.TCPConfig{
+		Handler: handler, Buffers: s.pool, Logger: s.log.Logger, Observer: seen, MaxCalls: cfg.Limits.InFlight,
+		Limits: s.connLimits("nfs", "tcp", s.exports.Admits),
+	})
+	s.connections.recheck = append(s.connections.recheck, over.Recheck, tcp.Recheck)
 	return s.listen("nfs", "tcp", &tcpService{
-		log: s.log, addrs: on(cfg.Listen, cfg.NFS.Port),
-		rpc: rpc.NewTCPServer(rpc.TCPConfig{
-			Handler: handler, Buffers: s.pool, Logger: s.log.Logger, Observer: seen,
-			MaxCalls: cfg.Limits.InFlight, MaxConns: s.budgets.conns,
-		}),
+		tcpListeners{log: s.log, service: "nfs", addrs: on(cfg.Listen, cfg.NFS.Port)}, rpc.ErrServerClosed, tcp,
 	})
 }
 

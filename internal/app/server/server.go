@@ -31,7 +31,9 @@ type Server struct {
 	tcp      int           // listeners over TCP
 	locks    *lock.Manager // of all protocols
 	rdma     *rdmaSide
-	smb      *smb.Server // nil: not served
+
+	connections connections
+	smb         *smb.Server // nil: not served
 
 	smbShares map[string]*smb.Share // in force; guarded by mu once the server runs
 	stopping  atomic.Bool
@@ -120,6 +122,7 @@ func (s *Server) startProtocols() error {
 	missing = append(missing, s.startSMB())
 	s.services = append(s.services, s.rdma)
 	s.addRDMAMetrics()
+	s.addRefusedMetrics()
 	missing = append(missing, s.rdma.start()...)
 	if s.tcp+s.rdma.listeners() == 0 {
 		if err := errors.Join(missing...); err != nil {
@@ -188,6 +191,9 @@ func (s *Server) Reload(next *config.Config) {
 		s.smb.SetShares(shares.smb(s.smbShares))
 	}
 	s.shares.Store(&shares)
+	for _, recheck := range s.connections.recheck {
+		recheck()
+	}
 	if err := old.close(shares); err != nil {
 		s.log.Warn("a share did not close", "err", err)
 	}

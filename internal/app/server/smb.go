@@ -49,20 +49,24 @@ func (s *Server) startSMB() error {
 		return err
 	}
 	observer.tcp, err = tcp.New(tcp.Config{
-		Handler: s.smb.Handler, Buffers: s.pool, Logger: s.log.Logger, MaxConns: s.budgets.conns, NextID: rpc.NextConnID,
+		Handler: s.smb.Handler, Buffers: s.pool, Logger: s.log.Logger, NextID: rpc.NextConnID,
+		Limits: s.connLimits("smb", "tcp", s.smb.Admits),
 	})
 	if err != nil {
 		return err
 	}
-	return s.listen("smb", "tcp", &smbTCP{tcpListeners{log: s.log, service: "smb", addrs: on(cfg.Listen, cfg.SMB.Port...)}, observer.tcp})
+	s.connections.recheck = append(s.connections.recheck, observer.direct.Recheck, observer.tcp.Recheck)
+	return s.listen("smb", "tcp", &tcpService{
+		tcpListeners{log: s.log, service: "smb", addrs: on(cfg.Listen, cfg.SMB.Port...)}, tcp.ErrServerClosed, observer.tcp,
+	})
 }
 
 // startDirect makes SMB Direct and has it served.
 func (s *Server) startDirect() (*smbdirect.Server, error) {
 	cfg := s.cfg
 	d, err := smbdirect.NewServer(smbdirect.Config{
-		Memory: s.rdma.domains.attach, Handler: s.smb.Handler, Logger: s.log.Logger, MaxConns: s.budgets.conns, NextID: rpc.NextConnID,
-		EarlyMessage: tcp.EarlyMessage,
+		Memory: s.rdma.domains.attach, Handler: s.smb.Handler, Logger: s.log.Logger, NextID: rpc.NextConnID,
+		Limits: s.connLimits("smb", "rdma", s.smb.Admits), EarlyMessage: tcp.EarlyMessage,
 		// When it encrypts, Linux sends the largest WRITEs without RDMA and without regard to this limit.
 		Params: smbdirect.Params{MaxFragmented: tcp.DefaultMaxMessage},
 	})

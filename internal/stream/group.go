@@ -1,5 +1,5 @@
-// Package tcpserver is what servers over TCP have in common: listeners, a bounded number of connections, and an end.
-package tcpserver
+// Package stream is what servers over TCP have in common: listeners, the connections that are taken, and their end.
+package stream
 
 import (
 	"context"
@@ -9,34 +9,41 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"fileserver/internal/connlimit"
 )
+
+// Conn is a connection of a [Group].
+type Conn interface {
+	comparable
+	connlimit.Conn
+}
 
 // Group is the listeners and connections of a server; C is a connection. Its methods are safe for concurrent use. The
 // lock is taken before those of connections, which the functions handed in may take; they must not call the Group.
-type Group[C comparable] struct {
-	log     *slog.Logger
-	max     int
-	closed  error // of a group that is closed
-	tooMany error
+type Group[C Conn] struct {
+	log    *slog.Logger
+	closed error // of a group that is closed
+	limits *connlimit.Table
 
 	mu        sync.Mutex
 	isClosed  bool
-	conns     map[C]struct{}
+	conns     map[C]*connlimit.Entry
 	listeners map[net.Listener]struct{}
 	wg        sync.WaitGroup // of connections
 }
 
-// New makes a group of at most limit connections. closed and tooMany are the errors of one that is closed, or full.
-func New[C comparable](log *slog.Logger, limit int, closed, tooMany error) *Group[C] {
+// New makes a group without connections, which takes those that limits allows. closed is the error of one that is closed.
+func New[C Conn](log *slog.Logger, limits connlimit.Config, closed error) *Group[C] {
 	return &Group[C]{
-		log: log, max: limit, closed: closed, tooMany: tooMany,
-		conns: make(map[C]struct{}), listeners: make(map[net.Listener]struct{}),
+		log: log, closed: closed, limits: connlimit.New(limits),
+		conns: make(map[C]*connlimit.Entry), listeners: make(map[net.Listener]struct{}),
 	}
 }
 
-// Serve accepts connections and hands each to serve, on a goroutine of its own, until l is closed, the group is
-// closed or ctx ends; it closes l.
-func (g *Group[C]) Serve(ctx context.Context, l net.Listener, serve func(net.Conn)) error {
+// Serve accepts connections and hands each that the limits allow to serve, on a goroutine of its own, until l is closed,
+// the group is closed or ctx ends; it closes l. The others are closed at once.
+func (g *Group[C]) Serve(ctx context.Context, l net.Listener, serve func(net.Conn, *connlimit.Entry)) error {
 	g.mu.Lock()
 	if g.isClosed {
 		g.mu.Unlock()
@@ -58,7 +65,9 @@ func (g *Group[C]) Serve(ctx context.Context, l net.Listener, serve func(net.Con
 		nc, err := l.Accept()
 		if err == nil {
 			delay = 0
-			go serve(nc)
+			if e, err := g.Admit(nc); err == nil {
+				go serve(nc, e)
+			}
 			continue
 		}
 		switch {
@@ -86,28 +95,43 @@ func (g *Group[C]) Closed() bool {
 	return g.isClosed
 }
 
-// Add takes a connection in, unless the group is closed or full.
-func (g *Group[C]) Add(c C) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch {
-	case g.isClosed:
-		return g.closed
-	case len(g.conns) >= g.max:
-		return g.tooMany
+// Admit asks the limits for a connection that has been accepted, and closes it if they do not allow it. An entry that is
+// returned goes to [Group.Add].
+func (g *Group[C]) Admit(nc net.Conn) (*connlimit.Entry, error) {
+	e, err := g.limits.Add(AddrPort(nc.RemoteAddr()).Addr())
+	if err != nil {
+		nc.Close()
 	}
-	g.conns[c] = struct{}{}
+	return e, err
+}
+
+// Add takes a connection in, unless the group is closed.
+func (g *Group[C]) Add(c C, e *connlimit.Entry) error {
+	g.mu.Lock()
+	if g.isClosed {
+		g.mu.Unlock()
+		e.Remove()
+		return g.closed
+	}
+	g.conns[c] = e
 	g.wg.Add(1)
+	g.mu.Unlock()
+	e.Attach(c)
 	return nil
 }
 
 // Remove forgets a connection that was added, and has ended.
 func (g *Group[C]) Remove(c C) {
 	g.mu.Lock()
+	e := g.conns[c]
 	delete(g.conns, c)
 	g.mu.Unlock()
+	e.Remove()
 	g.wg.Done()
 }
+
+// Recheck ends the connections from addresses that are not admitted any more.
+func (g *Group[C]) Recheck() { g.limits.Recheck() }
 
 // Len is the number of connections.
 func (g *Group[C]) Len() int {

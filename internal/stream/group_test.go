@@ -1,9 +1,10 @@
-package tcpserver
+package stream
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -12,12 +13,17 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"fileserver/internal/connlimit"
 )
 
-var (
-	errOver = errors.New("over")
-	errFull = errors.New("full")
-)
+var errOver = errors.New("over")
+
+// conn is a connection that exists in the books only.
+type conn int
+
+func (conn) Busy() bool { return false }
+func (conn) End(error)  {}
 
 // listener accepts what it is told to.
 type listener struct {
@@ -49,19 +55,24 @@ func (l *listener) Close() error {
 
 func (l *listener) Addr() net.Addr { return &net.TCPAddr{Port: 1} }
 
-func group(limit int) (*Group[int], *bytes.Buffer) {
+func group(limits connlimit.Config) (*Group[conn], *bytes.Buffer) {
 	var log bytes.Buffer
-	return New[int](slog.New(slog.NewTextHandler(&log, nil)), limit, errOver, errFull), &log
+	return New[conn](slog.New(slog.NewTextHandler(&log, nil)), limits, errOver), &log
 }
 
 // TestBackoff goes on accepting after errors, more slowly each time until it succeeds.
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, log := group(1)
+		g, log := group(connlimit.Config{})
 		l := newListener()
 		served := make(chan net.Conn, 1)
 		done := make(chan error, 1)
-		go func() { done <- g.Serve(t.Context(), l, func(nc net.Conn) { served <- nc }) }()
+		go func() {
+			done <- g.Serve(t.Context(), l, func(nc net.Conn, e *connlimit.Entry) {
+				e.Remove()
+				served <- nc
+			})
+		}()
 		want := 5 * time.Millisecond
 		var begin time.Time
 		for range 10 {
@@ -110,7 +121,7 @@ func TestBackoff(t *testing.T) {
 // TestEnds ends Serve in the other ways.
 func TestEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, _ := group(1)
+		g, _ := group(connlimit.Config{})
 		l := newListener()
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -128,27 +139,41 @@ func TestEnds(t *testing.T) {
 
 func TestConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, _ := group(2)
-		for i, want := range []error{nil, nil, errFull} {
-			if err := g.Add(i); err != want {
+		g, _ := group(connlimit.Config{Total: 3})
+		add := func(c conn) error {
+			nc, other := net.Pipe()
+			defer nc.Close()
+			e, err := g.Admit(nc)
+			if err == nil {
+				return g.Add(c, e)
+			}
+			other.SetReadDeadline(time.Now())
+			if _, rerr := other.Read(make([]byte, 1)); rerr != io.EOF {
+				t.Errorf("a connection that is refused is not closed: %v", rerr)
+			}
+			return err
+		}
+		for i, want := range []error{nil, nil, nil, connlimit.TooMany} {
+			if err := add(conn(i)); err != want {
 				t.Errorf("%d: %v", i, err)
 			}
 		}
 		g.Remove(0)
-		if err := g.Add(3); err != nil || g.Len() != 2 {
+		if err := add(3); err != nil || g.Len() != 3 {
 			t.Errorf("%v, %d", err, g.Len())
 		}
+		g.Remove(2)
 		g.Close()
-		if err := g.Add(4); err != errOver || !g.Closed() {
+		if err := add(4); err != errOver || !g.Closed() {
 			t.Error(err)
 		}
 		time.AfterFunc(time.Second, func() { g.Remove(1) })
 		// One ends by itself, the other when it is told to.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		var told []int
+		var told []conn
 		begin := time.Now()
-		err := g.Drain(ctx, func(c int) {
+		err := g.Drain(ctx, func(c conn) {
 			told = append(told, c)
 			time.AfterFunc(time.Second, func() { g.Remove(c) })
 		})

@@ -9,19 +9,19 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
-
-	"fileserver/nfs/rpc"
 )
 
-// tcpService is ONC RPC over TCP.
-type tcpService struct {
-	log   *Log
-	addrs []netip.AddrPort
-	rpc   *rpc.TCPServer
-	wg    sync.WaitGroup
+// tcpListeners listens on the addresses of a service.
+type tcpListeners struct {
+	log     *Log
+	service string
+	addrs   []netip.AddrPort
+	wg      sync.WaitGroup
+	open    []net.Listener
 }
 
-func (t *tcpService) listen(ctx context.Context) (addrs []string, failed []error) {
+// start serves each listener that can be had on a goroutine of its own.
+func (t *tcpListeners) start(ctx context.Context, serve func(net.Listener) error) (addrs []string, failed []error) {
 	for _, a := range t.addrs {
 		// The family's own network, or "::" would take 0.0.0.0's port as well.
 		network := "tcp4"
@@ -30,21 +30,44 @@ func (t *tcpService) listen(ctx context.Context) (addrs []string, failed []error
 		}
 		l, err := (&net.ListenConfig{}).Listen(ctx, network, a.String())
 		if err != nil {
-			failed = append(failed, explain("nfs", a, err))
+			failed = append(failed, explain(t.service, a, err))
 			continue
 		}
+		t.open = append(t.open, l)
 		addrs = append(addrs, l.Addr().String())
 		t.wg.Go(func() {
-			if err := t.rpc.Serve(context.Background(), l); !errors.Is(err, rpc.ErrServerClosed) {
-				t.log.Error("listener ended", "service", "nfs", "transport", "tcp", "addr", l.Addr().String(), "err", err)
+			if err := serve(l); err != nil {
+				t.log.Error("listener ended", "service", t.service, "transport", "tcp", "addr", l.Addr().String(), "err", err)
 			}
 		})
 	}
 	return addrs, failed
 }
 
+// tcpServer serves a protocol over TCP.
+type tcpServer interface {
+	Serve(context.Context, net.Listener) error
+	Shutdown(context.Context) error
+}
+
+// tcpService is a protocol over TCP.
+type tcpService struct {
+	tcpListeners
+	closed error // of a server that has been shut down
+	server tcpServer
+}
+
+func (t *tcpService) listen(ctx context.Context) (addrs []string, failed []error) {
+	return t.start(ctx, func(l net.Listener) error {
+		if err := t.server.Serve(context.Background(), l); !errors.Is(err, t.closed) {
+			return err
+		}
+		return nil
+	})
+}
+
 func (t *tcpService) shutdown(ctx context.Context) error {
-	err := t.rpc.Shutdown(ctx)
+	err := t.server.Shutdown(ctx)
 	t.wg.Wait()
 	return err
 }

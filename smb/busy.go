@@ -1,0 +1,19 @@
+package smb
+
+// Busy implements [transport.Busy]: a connection whose sessions have nothing open, and that has no request to answer, may be
+// ended. Clients connect again without their users noticing.
+func (c *Conn) Busy() bool {
+	c.mu.Lock()
+	busy := c.first != nil
+	sessions := make([]*Session, 0, len(c.channels))
+	for _, ch := range c.channels {
+		sessions = append(sessions, ch.session)
+	}
+	c.mu.Unlock()
+	for _, s := range sessions {
+		s.mu.Lock()
+		busy = busy || len(s.opens) > 0
+		s.mu.Unlock()
+	}
+	return busy
+}
