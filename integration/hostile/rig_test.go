@@ -41,7 +41,7 @@ shares: {data: {path: data, nfs: {squash: none}}}
 
 // ports are the sections with the ports; a case that has more to say of nfs or smb replaces them.
 const (
-	nfsSection = "nfs: {port: 0, rdma_port: 0}\n"
+	nfsSection = "nfs: {port: 0, rdma_port: 0, privileged_ports: false}\n" // the victim over RDMA has an ordinary port
 	smbSection = "smb: {enabled: true, port: 0, rdma_port: 0}\n"
 )
 
