@@ -71,7 +71,7 @@ func (k *call) repost() {
 // both at once, so that nobody who holds one waits for the other.
 func (k *call) ownLen() (chunks, total int) {
 	for i := range k.hdr.reads {
-		chunks += int(k.hdr.reads[i].length+7) &^ 7
+		chunks += chunkRoom(&k.hdr.reads[i])
 	}
 	switch {
 	case k.hdr.hasReply:
@@ -127,19 +127,40 @@ func (k *call) start() {
 
 // fetch pulls the Read chunks.
 func (k *call) fetch() {
-	off := 0
+	k.placeChunks()
 	k.fetched = true
 	k.pending.Store(int32(len(k.hdr.reads)) + 1)
+	off := 0
 	for i := range k.hdr.reads {
 		r := &k.hdr.reads[i]
-		k.chunks = append(k.chunks, xdr.Chunk{Pos: r.pos, Data: k.own.Bytes()[off : off+int(r.length)], Buf: k.own})
 		if err := k.c.ep.Read(k.own, off, r.segs, k); err != nil {
 			k.Completed(err)
 		}
-		off += int(r.length+7) &^ 7
+		off += chunkRoom(r)
+	}
+	k.Completed(nil)
+}
+
+// chunkRoom is the room, bytes, that a Read chunk takes in the call's buffer.
+func chunkRoom(r *readChunk) int { return int(r.length+7) &^ 7 }
+
+// placeChunks gives each Read chunk its room in the call's buffer, and the reply what is behind them.
+func (k *call) placeChunks() {
+	off := 0
+	for i := range k.hdr.reads {
+		r := &k.hdr.reads[i]
+		k.chunks = append(k.chunks, xdr.Chunk{Pos: r.pos, Data: k.own.Bytes()[off : off+int(r.length)], Buf: k.own})
+		off += chunkRoom(r)
 	}
 	k.outOff = off
-	k.Completed(nil)
+}
+
+// message is the RPC message: inline, or in the chunk at position zero (RFC 8166 3.5.3), with the other chunks beside it.
+func (k *call) message() xdr.Decoder {
+	if k.hdr.hasPositionZero() {
+		return xdr.NewChunkedDecoder(k.chunks[0].Data, k.own, k.chunks[1:])
+	}
+	return xdr.NewChunkedDecoder(k.inline, k.recv, k.chunks)
 }
 
 // Completed implements rdma.Completion for the pulls of the chunks.
@@ -189,11 +210,7 @@ func (k *call) out() *slab.Buf {
 // serve executes the call and answers it.
 func (k *call) serve() {
 	h := &k.hdr
-	if h.hasPositionZero() {
-		k.rpc.Message = xdr.NewChunkedDecoder(k.chunks[0].Data, k.own, k.chunks[1:])
-	} else {
-		k.rpc.Message = xdr.NewChunkedDecoder(k.inline, k.recv, k.chunks)
-	}
+	k.rpc.Message = k.message()
 	hl := h.replyHeaderLen()
 	k.rpc.Limits.Inline = k.c.inline - hl
 	if h.hasReply {

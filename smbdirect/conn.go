@@ -52,10 +52,8 @@ type Conn struct {
 	spare    *pdu
 	timer    *time.Timer
 	armed    time.Time
-	assembly *slab.Buf // message being reassembled
-	got      int       // bytes of it
-	whole    int       // bytes it will have
-	busy     bool      // a message waits for memory; what arrives goes to inbox
+	in       assembly
+	busy     bool // a message waits for memory; what arrives goes to inbox
 	inbox    queue.Queue[*slab.Buf]
 	closed   bool
 

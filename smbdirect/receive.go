@@ -8,12 +8,6 @@ import (
 	"fileserver/rdma"
 )
 
-// tailroom is the room behind a message in its buffer, for a cipher's tag ([transport.Handler]).
-const tailroom = 16
-
-// earlyAssembly is the memory, bytes, that a message takes at first before anybody is authenticated: more is taken as it comes.
-const earlyAssembly = 2<<10 - tailroom
-
 // KeyObserver is implemented by a handler that opens memory to its peer, under a key for each request
 // ([rdma.Window]): it is told of the keys that the peer has invalidated (SMB2_CHANNEL_RDMA_V1_INVALIDATE), before it gets the message
 // that came with that. The method must not block, nor call the connection.
@@ -101,67 +95,30 @@ func (c *Conn) accept(buf *slab.Buf) bool {
 		return false
 	}
 	if f.total > 0 {
-		size := c.firstSize(f)
+		size := firstSize(f, early > 0)
 		b, ok := c.pool.TryGet(size + tailroom)
 		if !ok {
-			go c.await(buf, f)
+			go c.await(buf, f, size)
 			return true
 		}
-		c.assemble(b, size, f)
+		c.in.begin(b, size, f)
 	}
-	c.take(buf, f)
+	c.takeLocked(buf, f)
 	return false
 }
 
-// firstSize is the memory that a message takes with its first fragment, bytes.
-func (c *Conn) firstSize(f fragment) int {
-	if c.early.Load() == 0 {
-		return f.total
-	}
-	return min(f.total, max(earlyAssembly, len(f.data)))
-}
-
-// assemble begins a message. Called with mu held.
-func (c *Conn) assemble(b *slab.Buf, size int, f fragment) {
-	b.SetLen(size)
-	c.assembly, c.got, c.whole = b, 0, f.total
-}
-
-// grow makes room for the next n bytes of the message. Who is authenticated has it. Called with mu held.
-func (c *Conn) grow(n int) bool {
-	if c.got+n <= c.assembly.Len() {
-		return true
-	}
-	size := min(max(2*c.assembly.Len(), c.got+n), c.whole)
-	b, ok := c.pool.TryGet(size + tailroom)
-	if !ok {
-		c.fail(errors.New("smbdirect: no memory for a message of nobody"))
-		return false
-	}
-	b.SetLen(size)
-	copy(b.Bytes(), c.assembly.Bytes()[:c.got])
-	c.assembly.Release()
-	c.assembly = b
-	return true
-}
-
-// take copies a fragment out of its receive, posts that again, and hands over
-// the message if it is complete. Called with mu held; lets go of it meanwhile.
-func (c *Conn) take(buf *slab.Buf, f fragment) {
-	if len(f.data) > 0 && !c.grow(len(f.data)) {
+// takeLocked copies a fragment out of its receive, posts that again, and hands over the message if it is whole. It lets go of
+// the lock meanwhile.
+func (c *Conn) takeLocked(buf *slab.Buf, f fragment) {
+	whole, err := c.in.add(f, c.pool)
+	if err != nil {
 		buf.Release()
+		c.fail(err)
 		return
 	}
-	if len(f.data) > 0 {
-		c.got += copy(c.assembly.Bytes()[c.got:], f.data)
-	}
 	c.repost(buf)
-	var whole *slab.Buf
-	if f.last {
-		whole, c.assembly = c.assembly, nil
-		c.count.messagesIn.Add(1)
-	}
 	if whole != nil {
+		c.count.messagesIn.Add(1)
 		h := c.handler
 		c.mu.Unlock()
 		if c.entry != nil {
@@ -175,8 +132,7 @@ func (c *Conn) take(buf *slab.Buf, f fragment) {
 
 // await waits for the memory that a message needs, then goes on with it and
 // with what has arrived since. Meanwhile the peer is granted nothing.
-func (c *Conn) await(buf *slab.Buf, f fragment) {
-	size := c.firstSize(f)
+func (c *Conn) await(buf *slab.Buf, f fragment, size int) {
 	b, err := c.pool.Get(c.ctx, size+tailroom)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,8 +144,8 @@ func (c *Conn) await(buf *slab.Buf, f fragment) {
 		buf.Release()
 		b.Release()
 	default:
-		c.assemble(b, size, f)
-		c.take(buf, f)
+		c.in.begin(b, size, f)
+		c.takeLocked(buf, f)
 	}
 	for next, ok := c.inbox.Pop(); ok; next, ok = c.inbox.Pop() {
 		if c.m.state == ended {
@@ -200,15 +156,7 @@ func (c *Conn) await(buf *slab.Buf, f fragment) {
 	}
 	c.busy = false
 	if c.closed {
-		c.dropAssembly()
-	}
-}
-
-// dropAssembly releases a message that will never be complete. Called with mu held.
-func (c *Conn) dropAssembly() {
-	if c.assembly != nil {
-		c.assembly.Release()
-		c.assembly = nil
+		c.in.drop()
 	}
 }
 
@@ -241,7 +189,7 @@ func (c *Conn) Closed(err error) {
 	c.spare = nil
 	c.closed = true
 	if !c.busy {
-		c.dropAssembly()
+		c.in.drop()
 	}
 	h := c.handler
 	if h == nil {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"fileserver/rdma"
 )
 
 func randBytes(r *rand.Rand, n int) []byte {
@@ -209,6 +211,47 @@ func FuzzTerminate(f *testing.F) {
 		}
 		if out, err := parseTerminate(in.append(nil)); err != nil || out.TerminateCode != in.TerminateCode {
 			t.Fatalf("%+v became %+v, %v", in, out, err)
+		}
+	})
+}
+
+// FuzzNegotiate: whatever a peer asks for, both ends of the connection conclude the same from what is answered, and nothing
+// beyond what either allows. The bytes are a request as it came, and what the two programs want.
+func FuzzNegotiate(f *testing.F) {
+	f.Add(siwRequest, uint8(4), uint8(4), false, true)
+	f.Add((&mpaFrame{Rev: 2, Enhanced: true, PeerToPeer: true, RTRRead: true, IRD: 1, ORD: 200, Private: []byte("x")}).append(nil), uint8(128), uint8(0), true, true)
+	f.Add((&mpaFrame{Rev: 1, CRC: true}).append(nil), uint8(0), uint8(255), false, false)
+	f.Fuzz(func(t *testing.T, b []byte, ird, ord uint8, crc, p2p bool) {
+		req, err := parseMPA(b, false)
+		if err != nil || checkRequest(&req) != nil {
+			return
+		}
+		server := policy{crc: crc, p2p: p2p, rev: 2, maxIRD: 32, maxORD: 32}
+		reply, ours, refused := server.answer(&req, rdma.ConnParams{IRD: int(ird), ORD: int(ord), PrivateData: req.Private})
+		if refused != nil {
+			return
+		}
+		// A peer to peer connection that opens with a READ has to have one answered.
+		if ours.ird > max(32, 1) || ours.ord > 32 || ours.ird > max(int(ird), 1) || ours.ord > int(ord) {
+			t.Fatalf("%+v, wanted %d and %d", ours, ird, ord)
+		}
+		sent, err := parseMPA(reply.append(nil), true)
+		if err != nil {
+			t.Fatalf("our own reply: %v", err)
+		}
+		if !bytes.Equal(sent.Private, req.Private) {
+			t.Errorf("private data % x became % x", req.Private, sent.Private)
+		}
+		client := policy{crc: req.CRC, p2p: req.PeerToPeer, rev: req.Rev, maxIRD: mpaDepth, maxORD: mpaDepth}
+		theirs, bad := client.conclude(&req, &sent, rdma.ConnParams{IRD: int(req.IRD), ORD: int(req.ORD)})
+		if bad != nil {
+			t.Fatalf("%+v is answered by %+v, and refused: %v", req, reply, bad)
+		}
+		if theirs.crc != ours.crc || theirs.rtr != ours.rtr {
+			t.Errorf("%+v here, %+v there", ours, theirs)
+		}
+		if req.Enhanced && (theirs.ird < ours.ord || theirs.ord > ours.ird) {
+			t.Errorf("%+v here, %+v there: more READs than are answered", ours, theirs)
 		}
 	})
 }
