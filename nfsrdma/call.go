@@ -76,7 +76,7 @@ func (k *call) ownLen() (chunks, total int) {
 	switch {
 	case k.hdr.hasReply:
 		return chunks, chunks + k.hdr.replyHeaderLen() + k.maxReplyChunk()
-	case chunks > 0:
+	case len(k.hdr.reads) > 0: // they may be empty
 		return chunks, chunks + k.c.inline
 	}
 	return 0, 0

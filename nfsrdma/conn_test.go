@@ -3,6 +3,7 @@ package nfsrdma
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -365,4 +366,22 @@ func TestDroppedCallLeavesConnectionWorking(t *testing.T) {
 		}
 	}
 	do(t, c, &Request{Head: head(doHead, 9)})
+}
+
+// TestEmptyReadChunk: a call with a Read chunk of no bytes is one like another. It once ended the server's process.
+func TestEmptyReadChunk(t *testing.T) {
+	e := newEnv(t, options{caps: mem.IWARPCaps()})
+	c := e.dial(ClientConfig{NoInvalidate: true}) // its keys are made up
+	do(t, c, &Request{Head: head(doHead, 5)})
+	for _, h := range []*build{hdr(procMsg).read(16, seg(1, 0, 0)).end().end().end(), hdr(procNoMsg).read(0, seg(1, 0, 0)).end().end().end()} {
+		msg := h.b
+		if binary.BigEndian.Uint32(msg[12:]) == procMsg {
+			msg = append(msg, xdr.AppendUint32(head(doHoldPayload), 0)...)
+		}
+		if err := c.raw(t.Context(), msg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(t, c, &Request{Head: head(doHead, 5)})
+	e.until("the calls have ended", func(c *Conn) bool { return c.Stats().Running == 0 })
 }

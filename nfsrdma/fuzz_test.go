@@ -112,4 +112,3 @@ func original(k *call) []byte {
 	}
 	return append(b, left...)
 }
-
