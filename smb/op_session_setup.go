@@ -98,6 +98,10 @@ func (q *sessionSetupRequest) finish(ctx context.Context, r *request) wire.Statu
 	if st != wire.StatusSuccess {
 		return st
 	}
+	if s := r.conn.srv.session(l.id); s != nil && !s.current() { // CheckUsers has not known of the session
+		s.end(ctx)
+		return wire.StatusLogonFailure
+	}
 	return r.reply(&wire.SessionSetupResponse{Flags: flags, SecurityBuffer: l.answer})
 }
 
@@ -221,7 +225,7 @@ func (u *setup) lookup(s *Server) func(ntlm.Identity) ([16]byte, bool) {
 			u.identity = &Identity{Name: id.User, Domain: id.Domain}
 			return none, false
 		}
-		u.identity = &Identity{Name: user.Name, Domain: id.Domain, Cred: credOf(&user)}
+		u.identity = &Identity{Name: user.Name, Domain: id.Domain, Cred: credOf(&user), hash: user.NTHash}
 		u.known = true
 		return user.NTHash, true
 	}

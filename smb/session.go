@@ -20,6 +20,7 @@ type Identity struct {
 	Cred         vfs.Cred
 	Guest        bool
 	Anonymous    bool
+	hash         [16]byte // of the password that has been given
 }
 
 // authenticated reports whether the client has proved who it is.

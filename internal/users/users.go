@@ -62,6 +62,7 @@ type Store struct {
 
 	mu    sync.Mutex
 	seen  stamp
+	reads uint64          // how often the users have been read, or found to be gone
 	users map[string]User // by folded name
 	err   error           // why the file could not be read
 }
@@ -99,7 +100,7 @@ func fold(name string) string { return strings.ToLower(name) }
 func (s *Store) Lookup(name string) (User, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refresh()
+	s.refreshLocked()
 	u, ok := s.users[fold(name)]
 	return u, ok, s.err
 }
@@ -108,7 +109,7 @@ func (s *Store) Lookup(name string) (User, bool, error) {
 func (s *Store) List() ([]User, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refresh()
+	s.refreshLocked()
 	list := make([]User, 0, len(s.users))
 	for _, u := range s.users {
 		list = append(list, u)
@@ -117,10 +118,21 @@ func (s *Store) List() ([]User, error) {
 	return list, s.err
 }
 
-// refresh reads the file if it is another than before. Called with mu held.
-func (s *Store) refresh() {
+// Version returns a number that is another whenever the users may have changed.
+func (s *Store) Version() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refreshLocked()
+	return s.reads
+}
+
+// refreshLocked reads the file if it is another than before.
+func (s *Store) refreshLocked() {
 	st, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if s.users != nil || s.err != nil {
+			s.reads++
+		}
 		s.users, s.seen, s.err = nil, stamp{}, nil
 		return
 	}
@@ -131,6 +143,7 @@ func (s *Store) refresh() {
 			return
 		}
 		s.users, err = read(s.path)
+		s.reads++
 	}
 	s.seen, s.err = now, err
 	if err != nil {

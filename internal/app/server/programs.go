@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-
 	"fileserver/config"
 	"fileserver/nfs"
 	"fileserver/nfs/mount"
@@ -32,9 +30,7 @@ func (s *Server) programs() ([]*rpc.Program, error) {
 		if err != nil {
 			return nil, err
 		}
-		ctx, cancel := context.WithCancel(context.Background())
-		s.background.Go(func() { v.Run(ctx) })
-		s.stopBackground = cancel
+		s.goBackground(v.Run)
 		s.addNFS4Metrics(v)
 		list = append(list, v.Program())
 	}

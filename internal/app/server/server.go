@@ -38,8 +38,8 @@ type Server struct {
 	smbShares map[string]*smb.Share // in force; guarded by mu once the server runs
 	stopping  atomic.Bool
 
-	background     sync.WaitGroup     // what runs beside the services
-	stopBackground context.CancelFunc // nil: nothing
+	background     sync.WaitGroup // what runs beside the services
+	stopBackground []context.CancelFunc
 
 	budgets budgets
 
@@ -160,6 +160,13 @@ func (s *Server) listen(name, transport string, sv service) error {
 	return nil
 }
 
+// goBackground runs f beside the services, until they have ended.
+func (s *Server) goBackground(f func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.stopBackground = append(s.stopBackground, cancel)
+	s.background.Go(func() { f(ctx) })
+}
+
 func (s *Server) healthy() error {
 	if s.stopping.Load() {
 		return errors.New("stopping")
@@ -189,6 +196,7 @@ func (s *Server) Reload(next *config.Config) {
 	s.exports.Replace(shares.exports(s.cfg.NFS.PrivilegedPorts))
 	if s.smb != nil {
 		s.smb.SetShares(shares.smb(s.smbShares))
+		s.smb.CheckUsers()
 	}
 	s.shares.Store(&shares)
 	for _, recheck := range s.connections.recheck {
@@ -249,10 +257,10 @@ func (s *Server) release(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
-	if s.stopBackground != nil {
-		s.stopBackground()
-		s.background.Wait()
+	for _, stop := range s.stopBackground {
+		stop()
 	}
+	s.background.Wait()
 	if s.rdma != nil {
 		errs = append(errs, s.rdma.close())
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"fileserver/config"
 	"fileserver/internal/users"
@@ -43,6 +44,7 @@ func (s *Server) startSMB() error {
 		return err
 	}
 	s.services = append(s.services, smbService{s.smb})
+	s.goBackground(func(ctx context.Context) { watchUsers(ctx, store, s.smb) })
 	s.smbShares = map[string]*smb.Share{}
 	s.smb.SetShares(s.inForce().smb(s.smbShares))
 	if observer.direct, err = s.startDirect(); err != nil {
@@ -60,6 +62,26 @@ func (s *Server) startSMB() error {
 		tcpListeners{log: s.log, service: "smb", addrs: on(cfg.Listen, cfg.SMB.Port...)}, tcp.ErrServerClosed, observer.tcp,
 	})
 }
+
+// watchUsers ends the sessions of users whom `fileserver user` has removed or changed, within userInterval.
+func watchUsers(ctx context.Context, store *users.Store, srv *smb.Server) {
+	tick := time.NewTicker(userInterval)
+	defer tick.Stop()
+	for seen := store.Version(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if v := store.Version(); v != seen {
+			seen = v
+			srv.CheckUsers()
+		}
+	}
+}
+
+// userInterval is how often the file of users is looked at. That is one stat(2).
+const userInterval = 2 * time.Second
 
 // startDirect makes SMB Direct and has it served.
 func (s *Server) startDirect() (*smbdirect.Server, error) {

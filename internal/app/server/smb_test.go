@@ -1,12 +1,14 @@
 package server
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	smb2 "github.com/hirochachacha/go-smb2"
 
@@ -67,8 +69,11 @@ func TestSMB(t *testing.T) {
 	if err := users.Open(cfg.StateDir).Update("ann", func(u *users.User) { u.NTHash = ntlm.NTHash("other") }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := login(t, addr, "other"); err != nil {
-		t.Errorf("after a change of the password: %v", err)
+	if session, err = login(t, addr, "other"); err != nil {
+		t.Fatalf("after a change of the password: %v", err)
+	}
+	if share, err = session.Mount("data"); err != nil {
+		t.Fatal(err)
 	}
 	for _, want := range []string{"protocol=smb", `msg="smb: session"`, `msg="smb: login failed"`, "service=smb transport=iwarp"} {
 		if !strings.Contains(out.String(), want) {
@@ -85,6 +90,47 @@ func TestSMB(t *testing.T) {
 	s.Reload(&without)
 	if _, err := share.Stat("file"); err == nil {
 		t.Error("a share that is gone is served")
+	}
+}
+
+// Sessions end soon after their user is removed or gets another password, without any signal, and at once with SIGHUP.
+func TestSMBUserChanges(t *testing.T) {
+	for name, change := range map[string]func(*users.Store) error{
+		"removed": func(s *users.Store) error { return s.Remove("ann") },
+		"password": func(s *users.Store) error {
+			return s.Update("ann", func(u *users.User) { u.NTHash = ntlm.NTHash("other") })
+		},
+	} {
+		for _, reload := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, reload %v", name, reload), func(t *testing.T) {
+				cfg := configure(t, smbYAML)
+				addUser(t, cfg)
+				s, out := start(t, cfg)
+				session, err := login(t, out.Addr(t, "smb", "tcp").String(), "secret")
+				if err != nil {
+					t.Fatal(err)
+				}
+				share, err := session.Mount("data")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := change(users.Open(cfg.StateDir)); err != nil {
+					t.Fatal(err)
+				}
+				if reload {
+					s.Reload(cfg)
+					if _, err = share.Stat(""); err == nil {
+						t.Error("the session goes on after a reload")
+					}
+				}
+				for end := time.Now().Add(time.Minute); err == nil && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+					_, err = share.Stat("")
+				}
+				if err == nil {
+					t.Error("the session goes on for a minute")
+				}
+			})
+		}
 	}
 }
 
