@@ -22,7 +22,7 @@ func (r *request) admit() wire.Status {
 		r.wait = nil
 		return wire.StatusSuccess
 	}
-	r.chain.flush() // what the message's requests before this one hold must leave: this may be waiting for that
+	r.compound.flush() // what the message's requests before this one hold must leave: this may be waiting for that
 	return statusParked
 }
 

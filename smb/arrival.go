@@ -7,14 +7,14 @@ import "fileserver/smb/wire"
 // Requests of a connection run at the same time, but a client that closes a file right behind a READ of it, without waiting, gets
 // what it has read. That is only for commands that leave nothing behind with the open: one that ends late must not lock what
 // is closed. Nothing has been checked yet, and nothing is refused: a reference to the open is all that is taken.
-func (ch *chain) arrived() {
-	for i := range ch.reqs {
-		r := &ch.reqs[i]
+func (cm *compound) arrived() {
+	for i := range cm.reqs {
+		r := &cm.reqs[i]
 		if r.conn == nil {
 			continue
 		}
 		r.parse()
-		if r.op == nil || !r.row.arrival || r.channel == nil || ch.sealed != nil && ch.sealed != r.channel.session {
+		if r.op == nil || !r.row.arrival || r.channel == nil || cm.sealed != nil && cm.sealed != r.channel.session {
 			continue
 		}
 		r.early = r.channel.session.open(r.needs.file)

@@ -45,7 +45,7 @@ type Conn struct {
 	authenticated bool                // somebody has been, once
 	closed        bool
 	stopping      bool // what is asked from now on is not answered
-	busy          int  // chains, and one until Closed has been handled
+	busy          int  // compounds, and one until Closed has been handled
 	timer         *time.Timer
 }
 
@@ -182,7 +182,7 @@ func (e *connEnd) Run() {
 	c.done()
 }
 
-// done counts a chain as ended; with the last, after Closed, the connection is no more.
+// done counts a compound as ended; with the last, after Closed, the connection is no more.
 func (c *Conn) done() {
 	c.mu.Lock()
 	c.busy--

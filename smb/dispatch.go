@@ -167,40 +167,40 @@ func (r *request) prepare() wire.Status {
 
 // resolve finds session and tree and checks signature and encryption (MS-SMB2 3.3.5.2.4 to 3.3.5.2.11).
 func (r *request) resolve(row *command) wire.Status {
-	ch := r.chain
+	cm := r.compound
 	if r.related() {
-		r.channel = ch.channel
-		if ch.at == 0 {
+		r.channel = cm.channel
+		if cm.at == 0 {
 			return r.relatedToNothing()
 		}
 		if r.channel == nil {
 			return wire.StatusInvalidParameter
 		}
 	} else {
-		ch.fileStatus = wire.StatusFileClosed
+		cm.fileStatus = wire.StatusFileClosed
 		r.channel = r.conn.channel(r.hdr.SessionID)
 	}
 	if r.channel == nil {
-		ch.channel, ch.tree = nil, nil
+		cm.channel, cm.tree = nil, nil
 		return r.withoutSession(row)
 	}
 	r.session = r.channel.session
 	r.hdr.SessionID = r.session.id
 	r.signer = r.channel.signer
-	ch.channel = r.channel
-	if ch.sealed != nil && ch.sealed != r.session {
+	cm.channel = r.channel
+	if cm.sealed != nil && cm.sealed != r.session {
 		return statusDrop
 	}
 	if st := r.authentic(); st != wire.StatusSuccess {
 		return st
 	}
 	if !r.related() {
-		ch.tree = r.session.tree(r.hdr.TreeID)
+		cm.tree = r.session.tree(r.hdr.TreeID)
 	}
 	if !row.tree {
 		return wire.StatusSuccess
 	}
-	r.tree = ch.tree
+	r.tree = cm.tree
 	if r.tree == nil && r.related() {
 		return wire.StatusInvalidParameter
 	}
@@ -234,7 +234,7 @@ func (r *request) withoutSession(row *command) wire.Status {
 		}
 	}
 	switch {
-	case row.session || row.tree, r.chain.sealed != nil:
+	case row.session || row.tree, r.compound.sealed != nil:
 		return wire.StatusUserSessionDeleted
 	case r.hdr.Command == wire.CmdEcho && r.hdr.SessionID != 0:
 		return wire.StatusUserSessionDeleted

@@ -4,22 +4,19 @@
 //
 // # A message's way
 //
-// The transport hands a message to [Conn.Message], on its own goroutine. There the
-// message is taken apart (decrypted first if it is small), its message IDs are checked against
-// the credits given, and its requests are noted, so that CANCEL finds them. A [chain], which
-// is one message's requests, then runs on a worker: one after the other is
-// dispatched by the table in dispatch.go, and the responses go out as one message. A request that
-// has to wait parks its chain: the worker is free, and whoever ends the wait resumes it.
+// The transport hands a message to [Conn.Message], on its own goroutine. There the message is taken apart (decrypted first if
+// it is small), its message IDs are checked against the credits given, and its requests are parsed, and noted so that CANCEL
+// finds them. A [compound], which is one message's requests, then runs on a worker: one after the other is checked and run, by
+// the table in dispatch.go, and the responses go out as one message. A request that has to wait parks its compound: the worker
+// is free, and whoever ends the wait resumes it. docs/architecture.md draws this.
 //
 // # How to write a command
 //
-// One file op_NAME.go with a function func(context.Context, *request) wire.Status and its row in the table in
-// dispatch.go. Session and tree have been found, signature, encryption and rights to be there
-// been checked when it runs. It parses r.msg (which begins with the header) with package wire,
-// finds the open with r.file, checks what it will cost with r.charge, and appends its response's body to
-// r.out (see reply.go). What it returns is the response's status; a failure needs no body. r and all it
-// points to into the message are gone after the response has been finished: a
-// request that has to wait says so as async.go describes.
+// One file op_NAME.go with the command's [operation]: a type with what package wire makes of its request, a function that
+// parses it, needs and run; and a row in the table in dispatch.go. Before run is called session, tree, signature, encryption and
+// the needs have been checked, and r.open is the open. run appends its response's body to r.out (see response.go). What it returns is
+// the response's status; a failure needs no body. The request and all that refers to its message are gone
+// after the response has been finished. How it waits is in wait.go: it runs again, from the beginning.
 //
 // # Opens
 //
@@ -33,7 +30,7 @@
 // # Memory
 //
 // Before anybody is authenticated a message costs its own size, and a client holds few credits. After that the data that the
-// requests of one connection hold is bounded (hold.go), from before they run until their responses have left; beyond that they wait, in
+// requests of one connection hold is bounded (admission.go), from before they run until their responses have left; beyond that they wait, in
 // their order. What a request may hold is what its CreditCharge pays for.
 //
 // # Locks
@@ -42,11 +39,11 @@
 //
 //	Server.mu (sessions, shares) → Session.mu (channels, trees, opens) → Conn.mu (credits, outstanding requests, channels) → Open.mu (oplock) → links.mu (names that are open), or streams.mu (streams that are)
 //
-// A connection's hold.mu is a leaf, taken when buffers are given back, with whatever locks of transports.
+// A connection's budget has a lock that is a leaf, taken when buffers are given back, with whatever locks of transports.
 //
 // Four are different: an open directory's search.mu, Server.renames, Server.appends, and after these stream.io are held while the
 // file system works, because their purpose is that nothing comes between two of its calls. They are taken with nothing else held, and what they
 // protect may take the others. An open's ranges.mu (byte-range locks) is taken before the arbiter's.
 //
-// What a Tree and a [channel] hold does not change. Callbacks (a cancel function, Observer, the transport's Send) run without locks.
+// What a Tree and a [channel] hold does not change. Callbacks (Observer, the transport's Send) run without locks. A wait may be ended with any lock held.
 package smb

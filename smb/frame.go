@@ -37,31 +37,31 @@ var (
 
 // Message implements [transport.Handler].
 func (c *Conn) Message(buf *slab.Buf) {
-	ch := c.srv.newChain(c, buf)
-	if err := c.accept(ch); err != nil {
+	cm := c.srv.newCompound(c, buf)
+	if err := c.accept(cm); err != nil {
 		c.drop(err)
-		ch.end()
+		cm.end()
 		return
 	}
-	ch.arrived()
-	if len(ch.reqs) == 1 && ch.reqs[0].hdr.Command == wire.CmdCancel {
-		ch.Run() // it takes no credits, so nothing else would bound how many there are
+	cm.arrived()
+	if len(cm.reqs) == 1 && cm.reqs[0].hdr.Command == wire.CmdCancel {
+		cm.Run() // it takes no credits, so nothing else would bound how many there are
 		return
 	}
-	c.srv.workers.Submit(ch)
+	c.srv.workers.Submit(cm)
 }
 
 // accept finds out what a message is and notes its requests.
-func (c *Conn) accept(ch *chain) error {
-	b := ch.buf.Bytes()
+func (c *Conn) accept(cm *compound) error {
+	b := cm.buf.Bytes()
 	if len(b) < 4 {
 		return errProtocol
 	}
 	switch p := le.Uint32(b); p {
 	case wire.ProtocolSMB2:
-		return ch.parse(b)
+		return cm.parse(b)
 	case wire.ProtocolSMB1:
-		ch.smb1 = true
+		cm.smb1 = true
 		return c.beginNegotiate()
 	case wire.ProtocolTransform:
 		id, err := crypt.SessionOf(b)
@@ -72,19 +72,19 @@ func (c *Conn) accept(ch *chain) error {
 		if bound == nil || bound.session.sealOut == nil {
 			return errSession
 		}
-		ch.sealed = bound.session
+		cm.sealed = bound.session
 		if len(b) > inlineDecrypt {
-			ch.closed = true
+			cm.closed = true
 			return nil
 		}
-		return ch.unseal()
+		return cm.unseal()
 	default:
 		return fmt.Errorf("%w: protocol %#08x", errProtocol, p)
 	}
 }
 
 // parse takes a message apart that is not encrypted, or not any more, and notes its requests (MS-SMB2 3.3.5.2).
-func (ch *chain) parse(b []byte) error {
+func (cm *compound) parse(b []byte) error {
 	n := 0
 	for rest := b; ; n++ {
 		if len(rest) < wire.HeaderLen+2 || le.Uint32(rest) != wire.ProtocolSMB2 {
@@ -100,7 +100,7 @@ func (ch *chain) parse(b []byte) error {
 		}
 		rest = rest[next:]
 	}
-	c := ch.conn
+	c := cm.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stopping {
@@ -109,18 +109,18 @@ func (ch *chain) parse(b []byte) error {
 	if n > c.window.held+1 { // a CANCEL needs no credit
 		return errSequence
 	}
-	if cap(ch.reqs) < n {
-		ch.reqs = make([]request, n)
+	if cap(cm.reqs) < n {
+		cm.reqs = make([]request, n)
 	}
-	ch.reqs = ch.reqs[:n]
+	cm.reqs = cm.reqs[:n]
 	now := c.srv.clock.Now()
-	for i := range ch.reqs {
-		r := &ch.reqs[i]
+	for i := range cm.reqs {
+		r := &cm.reqs[i]
 		h, err := wire.ParseHeader(b)
 		if err != nil {
 			return err
 		}
-		r.chain, r.hdr, r.msg, r.start = ch, h, b, now
+		r.compound, r.hdr, r.msg, r.start = cm, h, b, now
 		if h.Next != 0 {
 			r.msg, b = b[:h.Next:h.Next], b[h.Next:]
 		}

@@ -69,7 +69,7 @@ func (o *Open) info(ctx context.Context) (info, error) {
 	if err != nil {
 		return i, err
 	}
-	o.session.srv.stamps.show(o.link.key, &i)
+	o.session.srv.changeTimes.show(o.link.key, &i)
 	o.session.srv.links.adorn(o.link, &i)
 	if o.stream != nil {
 		err = o.stream.info(ctx, &i)

@@ -185,9 +185,9 @@ func (c *create) finish(ctx context.Context, o *Open, maximal wire.AccessMask) w
 		return st
 	}
 	r.open = o
-	r.chain.fileID, r.chain.fileStatus = o.id, wire.StatusSuccess
+	r.compound.fileID, r.compound.fileStatus = o.id, wire.StatusSuccess
 	if level != wire.OplockLevelNone {
-		r.chain.opened = append(r.chain.opened, o)
+		r.compound.opened = append(r.compound.opened, o)
 	}
 	resp := wire.CreateResponse{
 		OplockLevel: level, Action: c.action,

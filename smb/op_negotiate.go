@@ -254,9 +254,9 @@ func (c *Conn) beginNegotiate() error {
 }
 
 // multiProtocol answers an SMB1 NEGOTIATE (MS-SMB2 3.3.5.3).
-func (ch *chain) multiProtocol() {
-	c := ch.conn
-	q, err := wire.ParseSMB1Negotiate(ch.buf.Bytes())
+func (cm *compound) multiProtocol() {
+	c := cm.conn
+	q, err := wire.ParseSMB1Negotiate(cm.buf.Bytes())
 	if err != nil {
 		c.drop(err)
 		return

@@ -292,7 +292,7 @@ func (r *request) complete(ctx context.Context, u *setup, q *wire.SessionSetupRe
 		}
 		return 0, r.bind(u, key)
 	}
-	return r.establish(ctx, u, q, key)
+	return r.newSession(ctx, u, q, key)
 }
 
 // sessionFlags are the flags of the response (MS-SMB2 2.2.6).

@@ -34,6 +34,6 @@ func parseTreeDisconnect(r *request) (operation, error) {
 
 func (treeDisconnectRequest) run(ctx context.Context, r *request) wire.Status {
 	r.session.removeTree(ctx, r.tree)
-	r.chain.tree = nil
+	r.compound.tree = nil
 	return r.replyEmpty()
 }

@@ -53,7 +53,7 @@ func (q *treeConnectRequest) run(ctx context.Context, r *request) wire.Status {
 		r.session.removeTree(ctx, t)
 		return wire.StatusBadNetworkName
 	}
-	r.tree, r.chain.tree, r.hdr.TreeID = t, t, t.id
+	r.tree, r.compound.tree, r.hdr.TreeID = t, t, t.id
 	resp := wire.TreeConnectResponse{ShareType: wire.ShareTypeDisk, MaximalAccess: t.maximalAccess()}
 	if t.ipc() {
 		resp.ShareType, resp.ShareFlags = wire.ShareTypePipe, wire.ShareFlagNoCaching

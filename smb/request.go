@@ -10,14 +10,14 @@ import (
 	"fileserver/vfs"
 )
 
-// request is one request of a message, and its response. It is its chain's, and
+// request is one request of a message, and its response. It is its compound's, and
 // used again: nobody keeps it beyond the response.
 type request struct {
-	chain *chain
-	conn  *Conn
-	hdr   wire.Header // of the request; TreeID and SessionID are resolved, and are the response's
-	msg   []byte      // the request from its header on
-	start time.Time
+	compound *compound
+	conn     *Conn
+	hdr      wire.Header // of the request; TreeID and SessionID are resolved, and are the response's
+	msg      []byte      // the request from its header on
+	start    time.Time
 
 	// What the message asks for, parsed as it arrived.
 	row   *command // nil: there is no such command
@@ -40,7 +40,7 @@ type request struct {
 	open    *Open       // found by file, or made by CREATE; given back with the response
 	counted *Open       // whose requests this is one of
 
-	// The response: see reply.go.
+	// The response: see response.go.
 	rsp       *slab.Buf
 	out       []byte
 	tail      int    // bytes of payload that follow out in rsp
@@ -72,18 +72,18 @@ func (r *request) cred() *vfs.Cred { return &r.session.who().Cred }
 func (r *request) related() bool { return r.hdr.Flags&wire.FlagRelated != 0 }
 
 // last reports whether nothing follows the request in its message.
-func (r *request) last() bool { return r.chain.at == len(r.chain.reqs)-1 }
+func (r *request) last() bool { return r.compound.at == len(r.compound.reqs)-1 }
 
 // encrypted reports whether the request came encrypted.
-func (r *request) encrypted() bool { return r.chain.sealed != nil }
+func (r *request) encrypted() bool { return r.compound.sealed != nil }
 
 // file finds the open that id names, for this request and those that are related to it.
 func (r *request) file(id wire.FileID) (*Open, wire.Status) {
 	if id == wire.AnyFile && r.related() {
-		if st := r.chain.fileStatus; st != wire.StatusSuccess {
+		if st := r.compound.fileStatus; st != wire.StatusSuccess {
 			return nil, st
 		}
-		id = r.chain.fileID
+		id = r.compound.fileID
 	}
 	o := r.opened(id)
 	if o == nil || o.tree != r.tree {
@@ -100,7 +100,7 @@ func (r *request) file(id wire.FileID) (*Open, wire.Status) {
 		r.open.release()
 	}
 	r.open = o
-	r.chain.fileID, r.chain.fileStatus = id, wire.StatusSuccess
+	r.compound.fileID, r.compound.fileStatus = id, wire.StatusSuccess
 	return o, wire.StatusSuccess
 }
 

@@ -150,7 +150,7 @@ func (r *request) interim(credits int) error {
 	m := buf.Bytes()
 	b := h.Append(m[headroom:headroom])
 	b = (&wire.ErrorResponse{}).Append(b, 0)
-	return c.sendOne(buf, len(b), r.chain.sealed)
+	return c.sendOne(buf, len(b), r.compound.sealed)
 }
 
 // sendOne sends a message of n bytes that lies in buf at headroom, encrypted with the session's key if there is one. It takes over buf.

@@ -180,7 +180,7 @@ func (w *searcher) details(f *found) {
 		if n, err := w.o.node.Lookup(w.ctx, w.c, f.name); err == nil {
 			w.beside(f, n)
 			f.info.complete(w.view, f.name)
-			w.o.session.srv.stamps.show(n.Identity(), &f.info)
+			w.o.session.srv.changeTimes.show(n.Identity(), &f.info)
 			n.Release()
 			return
 		}

@@ -85,23 +85,23 @@ type Observer interface {
 
 // Server is an SMB server without listeners: transports hand it connections ([Server.Handler]).
 type Server struct {
-	cfg       Config
-	ctx       context.Context // of what requests do; ends when Shutdown gives up waiting
-	cancel    context.CancelFunc
-	workers   workers.Pool
-	chains    sync.Pool      // of *chain
-	wg        sync.WaitGroup // of connections
-	clock     clock.Clock
-	lastFile  atomic.Uint64 // IDs of opens
-	lastOpen  atomic.Uint64
-	links     links
-	stamps    stamps
-	zeroLocks zeroLocks
-	streams   streams
-	renames   sync.Mutex // held during a rename or link, taken with nothing else held
-	appends   sync.Mutex // held during a WRITE of an open that may only append, likewise
-	logins    throttle.Table
-	target    ntlm.Target
+	cfg         Config
+	ctx         context.Context // of what requests do; ends when Shutdown gives up waiting
+	cancel      context.CancelFunc
+	workers     workers.Pool
+	compounds   sync.Pool      // of *compound
+	wg          sync.WaitGroup // of connections
+	clock       clock.Clock
+	lastFile    atomic.Uint64 // IDs of opens
+	lastOpen    atomic.Uint64
+	links       links
+	changeTimes changeTimes
+	zeroLocks   zeroLocks
+	streams     streams
+	renames     sync.Mutex // held during a rename or link, taken with nothing else held
+	appends     sync.Mutex // held during a WRITE of an open that may only append, likewise
+	logins      throttle.Table
+	target      ntlm.Target
 
 	mu       sync.Mutex
 	conns    map[*Conn]struct{}
@@ -156,17 +156,17 @@ func NewServer(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// newChain makes a chain of a message, whose buffer it takes over.
-func (s *Server) newChain(c *Conn, buf *slab.Buf) *chain {
-	ch, _ := s.chains.Get().(*chain)
-	if ch == nil {
-		ch = &chain{reqs: make([]request, 0, 1)}
+// newCompound makes a compound of a message, whose buffer it takes over.
+func (s *Server) newCompound(c *Conn, buf *slab.Buf) *compound {
+	cm, _ := s.compounds.Get().(*compound)
+	if cm == nil {
+		cm = &compound{reqs: make([]request, 0, 1)}
 	}
-	ch.conn, ch.buf, ch.fileStatus = c, buf, wire.StatusFileClosed
+	cm.conn, cm.buf, cm.fileStatus = c, buf, wire.StatusFileClosed
 	c.mu.Lock()
 	c.busy++
 	c.mu.Unlock()
-	return ch
+	return cm
 }
 
 // Shutdown ends all connections, after what they have asked for has been

@@ -74,11 +74,11 @@ func TestChangeTimeKept(t *testing.T) {
 	}
 	c.closeFile(d)
 	c.closeFile(f)
-	s := &e.srv.stamps
-	for i := range maxStamps + 10 {
-		s.set(lock.FileKey{Object: uint64(i)}, stamp{time: day})
+	s := &e.srv.changeTimes
+	for i := range maxChangeTimes + 10 {
+		s.set(lock.FileKey{Object: uint64(i)}, changeTime{time: day})
 	}
-	if len(s.of) > maxStamps {
+	if len(s.of) > maxChangeTimes {
 		t.Errorf("%d times are remembered", len(s.of))
 	}
 }

@@ -43,7 +43,7 @@ func (w *wait) end(st wire.Status) bool {
 		close(w.done)
 	}
 	if w.state.Swap(waitOver) == waitParked {
-		w.req.conn.srv.workers.Submit(w.req.chain)
+		w.req.conn.srv.workers.Submit(w.req.compound)
 	}
 	return true
 }
@@ -81,7 +81,7 @@ func (r *request) beginAsync() (*wait, wire.Status) {
 	c.mu.Unlock()
 	r.wait = w
 	if first {
-		r.chain.flush()
+		r.compound.flush()
 		if err := r.interim(credits); err != nil {
 			c.drop(err)
 		}

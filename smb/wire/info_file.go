@@ -164,3 +164,88 @@ func (i *NetworkOpenInfo) Append(b []byte) []byte {
 	b = le.AppendUint64(b, i.EndOfFile)
 	return le.AppendUint32(le.AppendUint32(b, uint32(i.FileAttributes)), 0)
 }
+
+// AttributeTagInfo is FileAttributeTagInformation (MS-FSCC 2.4.6).
+type AttributeTagInfo struct {
+	FileAttributes FileAttributes
+	ReparseTag     uint32
+}
+
+// ParseAttributeTagInfo reads the class.
+func ParseAttributeTagInfo(b []byte) (i AttributeTagInfo, err error) {
+	if err = atLeast(b, 8); err != nil {
+		return i, err
+	}
+	return AttributeTagInfo{FileAttributes(le.Uint32(b)), le.Uint32(b[4:])}, nil
+}
+
+// Append appends the class.
+func (i *AttributeTagInfo) Append(b []byte) []byte {
+	return le.AppendUint32(le.AppendUint32(b, uint32(i.FileAttributes)), i.ReparseTag)
+}
+
+// CompressionInfo is FileCompressionInformation (MS-FSCC 2.4.9).
+type CompressionInfo struct {
+	CompressedSize uint64 // bytes
+	Format         uint16
+}
+
+const compressionLen = 16
+
+// ParseCompressionInfo reads the class.
+func ParseCompressionInfo(b []byte) (i CompressionInfo, err error) {
+	if err = atLeast(b, compressionLen); err != nil {
+		return i, err
+	}
+	return CompressionInfo{le.Uint64(b), le.Uint16(b[8:])}, nil
+}
+
+// Append appends the class.
+func (i *CompressionInfo) Append(b []byte) []byte {
+	return zeros(le.AppendUint16(le.AppendUint64(b, i.CompressedSize), i.Format), 6)
+}
+
+// FileIDInfo is FileIdInformation (MS-FSCC 2.4.26).
+type FileIDInfo struct {
+	VolumeSerial uint64
+	FileID       [16]byte
+}
+
+const fileIDLen = 24
+
+// ParseFileIDInfo reads the class.
+func ParseFileIDInfo(b []byte) (i FileIDInfo, err error) {
+	if err = atLeast(b, fileIDLen); err != nil {
+		return i, err
+	}
+	return FileIDInfo{le.Uint64(b), [16]byte(b[8:24])}, nil
+}
+
+// Append appends the class.
+func (i *FileIDInfo) Append(b []byte) []byte {
+	return append(le.AppendUint64(b, i.VolumeSerial), i.FileID[:]...)
+}
+
+// StandardLinkInfo is FileStandardLinkInformation (MS-FSCC 2.4.48).
+type StandardLinkInfo struct {
+	AccessibleLinks uint32
+	TotalLinks      uint32
+	DeletePending   bool
+	Directory       bool
+}
+
+const standardLinkLen = 12
+
+// ParseStandardLinkInfo reads the class.
+func ParseStandardLinkInfo(b []byte) (i StandardLinkInfo, err error) {
+	if err = atLeast(b, standardLinkLen); err != nil {
+		return i, err
+	}
+	return StandardLinkInfo{le.Uint32(b), le.Uint32(b[4:]), b[8] != 0, b[9] != 0}, nil
+}
+
+// Append appends the class.
+func (i *StandardLinkInfo) Append(b []byte) []byte {
+	b = le.AppendUint32(le.AppendUint32(b, i.AccessibleLinks), i.TotalLinks)
+	return append(b, flag(i.DeletePending), flag(i.Directory), 0, 0)
+}

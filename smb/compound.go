@@ -10,8 +10,8 @@ import (
 	"fileserver/smb/wire"
 )
 
-// chain is one message's requests, being executed in their order. It implements workers.Task.
-type chain struct {
+// compound is one message's requests, being executed in their order. It implements workers.Task.
+type compound struct {
 	conn   *Conn
 	buf    *slab.Buf // the message, which its requests lie in
 	reqs   []request
@@ -49,51 +49,51 @@ const (
 
 var errDropped = errors.New("smb: the client's message ends the connection")
 
-// keptRequests is how many requests a chain keeps room for, to be used again.
+// keptRequests is how many requests a compound keeps room for, to be used again.
 const keptRequests = 8
 
 // Run implements workers.Task: it executes the requests there still are. When one has to
 // wait it returns, and is called again when the wait has ended.
-func (ch *chain) Run() {
-	c := ch.conn
-	if ch.closed {
-		ch.closed = false
-		if err := ch.unseal(); err != nil {
+func (cm *compound) Run() {
+	c := cm.conn
+	if cm.closed {
+		cm.closed = false
+		if err := cm.unseal(); err != nil {
 			c.drop(err)
-			ch.end()
+			cm.end()
 			return
 		}
-		ch.arrived()
+		cm.arrived()
 	}
-	if ch.smb1 {
-		ch.multiProtocol()
-		ch.end()
+	if cm.smb1 {
+		cm.multiProtocol()
+		cm.end()
 		return
 	}
-	for ch.at < len(ch.reqs) {
-		r := &ch.reqs[ch.at]
+	for cm.at < len(cm.reqs) {
+		r := &cm.reqs[cm.at]
 		st := r.proceed()
 		if st == statusParked {
 			if r.wait.park() {
-				return // and somebody else may be running the chain already
+				return // and somebody else may be running the compound already
 			}
 			continue
 		}
-		if err := ch.finish(r, st); err != nil {
+		if err := cm.finish(r, st); err != nil {
 			c.drop(err)
 			break
 		}
-		ch.at++
+		cm.at++
 	}
-	ch.flush()
-	ch.end()
+	cm.flush()
+	cm.end()
 }
 
 // finish makes the response to r, to be sent with those of its message.
-func (ch *chain) finish(r *request, st wire.Status) error {
-	c := ch.conn
+func (cm *compound) finish(r *request, st wire.Status) error {
+	c := cm.conn
 	if r.hdr.Command == wire.CmdCreate && st.Failed() {
-		ch.fileStatus = st
+		cm.fileStatus = st
 	}
 	async, credits := c.finished(r, st)
 	defer r.reset()
@@ -111,24 +111,24 @@ func (ch *chain) finish(r *request, st wire.Status) error {
 		return err
 	}
 	r.countBuffers()
-	if (ch.out.HasInvalidate || len(ch.out.Place) > 0) && (r.hasToken || r.place.Buf != nil) {
-		ch.flush() // a message carries one token
+	if (cm.out.HasInvalidate || len(cm.out.Place) > 0) && (r.hasToken || r.place.Buf != nil) {
+		cm.flush() // a message carries one token
 	}
 	n := (len(r.out) + r.tail + 7) &^ 7
-	if crypt.TransformLen+ch.size+n > c.maxMessage() {
-		ch.flush() // what the client has asked for at once may be more than it, or the transport, takes in one message
+	if crypt.TransformLen+cm.size+n > c.maxMessage() {
+		cm.flush() // what the client has asked for at once may be more than it, or the transport, takes in one message
 	}
-	ch.size += n
+	cm.size += n
 	if r.hasToken {
-		ch.out.HasInvalidate, ch.out.Invalidate = true, r.token
+		cm.out.HasInvalidate, cm.out.Invalidate = true, r.token
 	}
 	if r.place.Buf != nil && !st.Failed() {
-		ch.out.Place = append(ch.out.Place, r.place)
-		ch.out.Into = append(ch.out.Into, r.into...)
+		cm.out.Place = append(cm.out.Place, r.place)
+		cm.out.Into = append(cm.out.Into, r.into...)
 		r.place.Buf = nil
 	}
 	rep := reply{buf: r.rsp, n: len(r.out) + r.tail}
-	if r.sign && ch.sealed == nil {
+	if r.sign && cm.sealed == nil {
 		rep.signer = r.signer
 	}
 	r.rsp = nil
@@ -136,7 +136,7 @@ func (ch *chain) finish(r *request, st wire.Status) error {
 		rep.sign() // it is alone in its message: that is what goes out
 		r.sealed(rep.bytes())
 	}
-	ch.replies = append(ch.replies, rep)
+	cm.replies = append(cm.replies, rep)
 	return nil
 }
 
@@ -159,13 +159,13 @@ func (p *reply) sign() {
 }
 
 // flush sends the responses finished so far as one message (MS-SMB2 3.3.4.1.3).
-func (ch *chain) flush() {
-	n := len(ch.replies)
+func (cm *compound) flush() {
+	n := len(cm.replies)
 	if n == 0 {
 		return
 	}
-	for i := range ch.replies {
-		p := &ch.replies[i]
+	for i := range cm.replies {
+		p := &cm.replies[i]
 		if n > 1 { // the last is padded, too, as Windows does
 			m := p.buf.Bytes()
 			for p.n%8 != 0 {
@@ -178,103 +178,103 @@ func (ch *chain) flush() {
 		}
 		p.sign()
 	}
-	if ch.sealed != nil {
-		ch.encrypt()
+	if cm.sealed != nil {
+		cm.encrypt()
 	} else {
-		for _, p := range ch.replies {
-			ch.out.Pieces = append(ch.out.Pieces, transport.Piece{Buf: p.buf, Off: headroom, Len: p.n})
+		for _, p := range cm.replies {
+			cm.out.Pieces = append(cm.out.Pieces, transport.Piece{Buf: p.buf, Off: headroom, Len: p.n})
 		}
 	}
-	clear(ch.replies)
-	ch.replies, ch.size = ch.replies[:0], 0
-	if len(ch.out.Pieces) > 0 {
-		ch.conn.send(&ch.out)
+	clear(cm.replies)
+	cm.replies, cm.size = cm.replies[:0], 0
+	if len(cm.out.Pieces) > 0 {
+		cm.conn.send(&cm.out)
 	}
-	ch.clearOut()
-	for _, o := range ch.opened {
+	cm.clearOut()
+	for _, o := range cm.opened {
 		o.announce()
 	}
-	clear(ch.opened)
-	ch.opened = ch.opened[:0]
+	clear(cm.opened)
+	cm.opened = cm.opened[:0]
 }
 
-func (ch *chain) clearOut() {
-	o := &ch.out
+func (cm *compound) clearOut() {
+	o := &cm.out
 	clear(o.Pieces[:cap(o.Pieces)])
 	clear(o.Place[:cap(o.Place)])
 	*o = transport.Outgoing{Pieces: o.Pieces[:0], Place: o.Place[:0], Into: o.Into[:0]}
 }
 
 // encrypt makes one encrypted message of the responses: in place if there is one.
-func (ch *chain) encrypt() {
-	p := ch.replies[0]
-	if len(ch.replies) > 1 {
+func (cm *compound) encrypt() {
+	p := cm.replies[0]
+	if len(cm.replies) > 1 {
 		total := 0
-		for i := range ch.replies {
-			total += ch.replies[i].n
+		for i := range cm.replies {
+			total += cm.replies[i].n
 		}
-		b, err := ch.conn.memory(headroom + total + tailroom)
+		b, err := cm.conn.memory(headroom + total + tailroom)
 		at := headroom
-		for i := range ch.replies {
+		for i := range cm.replies {
 			if err == nil {
-				at += copy(b.Bytes()[at:], ch.replies[i].bytes())
+				at += copy(b.Bytes()[at:], cm.replies[i].bytes())
 			}
-			ch.replies[i].buf.Release()
+			cm.replies[i].buf.Release()
 		}
 		if err != nil {
-			ch.conn.drop(err)
+			cm.conn.drop(err)
 			return
 		}
 		p = reply{buf: b, n: total}
-		ch.conn.budget.Add(int64(b.Cap()))
-		b.SetOwner(ch.conn.budget)
+		cm.conn.budget.Add(int64(b.Cap()))
+		b.SetOwner(cm.conn.budget)
 	}
-	if err := ch.sealed.seal(p.buf, p.n); err != nil {
+	if err := cm.sealed.seal(p.buf, p.n); err != nil {
 		p.buf.Release()
-		ch.conn.drop(err)
+		cm.conn.drop(err)
 		return
 	}
-	ch.out.Pieces = append(ch.out.Pieces, transport.Piece{Buf: p.buf, Off: headroom - crypt.TransformLen, Len: crypt.TransformLen + p.n})
+	cm.out.Pieces = append(cm.out.Pieces, transport.Piece{Buf: p.buf, Off: headroom - crypt.TransformLen, Len: crypt.TransformLen + p.n})
 }
 
 // unseal decrypts the message where it lies, and takes it apart.
-func (ch *chain) unseal() error {
-	plain, err := ch.sealed.unseal(ch.buf.Bytes())
+func (cm *compound) unseal() error {
+	plain, err := cm.sealed.unseal(cm.buf.Bytes())
 	if err != nil {
 		return err
 	}
-	if s := ch.sealed; !s.encrypt && !s.sealed.Load() && !s.sealed.Swap(true) {
-		ch.conn.log.Info("smb: session: the client encrypts", "user", s.who().Name, "cipher", s.cipher, "rdma", rdmaOf(ch.conn, true, false))
+	if s := cm.sealed; !s.encrypt && !s.sealed.Load() && !s.sealed.Swap(true) {
+		cm.conn.log.Info("smb: session: the client encrypts", "user", s.who().Name, "cipher", s.cipher, "rdma", rdmaOf(cm.conn, true, false))
 	}
-	return ch.parse(plain)
+	return cm.parse(plain)
 }
 
-// end gives back what the chain holds. It is not to be touched any more.
-func (ch *chain) end() {
-	c := ch.conn
-	for i := range ch.reqs {
-		r := &ch.reqs[i]
-		if i >= ch.at && r.conn != nil {
+// end gives back what the compound holds. It is not to be touched any more.
+func (cm *compound) end() {
+	c := cm.conn
+	for i := range cm.reqs {
+		r := &cm.reqs[i]
+		if i >= cm.at && r.conn != nil {
 			c.finished(r, statusSilent) // those not executed, after an error
 			r.reset()
 		}
 	}
-	for i := range ch.replies {
-		ch.replies[i].buf.Release()
+	for i := range cm.replies {
+		cm.replies[i].buf.Release()
 	}
-	ch.out.Release()
-	ch.clearOut()
-	clear(ch.replies)
-	if ch.buf != nil {
-		ch.buf.Release()
+	cm.out.Release()
+	cm.clearOut()
+	clear(cm.replies)
+	if cm.buf != nil {
+		cm.buf.Release()
 	}
-	reqs := ch.reqs[:0]
+	reqs := cm.reqs[:0]
 	if cap(reqs) > keptRequests {
 		reqs = nil
 	}
-	clear(ch.opened)
-	*ch = chain{reqs: reqs, replies: ch.replies[:0], opened: ch.opened[:0], out: ch.out}
-	c.srv.chains.Put(ch)
+	clear(cm.opened)
+	*cm = compound{reqs: reqs, replies: cm.replies[:0], opened: cm.opened[:0], out: cm.out}
+	c.srv.compounds.Put(cm)
 	c.done()
 }
 

@@ -21,9 +21,9 @@ func credOf(u *users.User) vfs.Cred {
 	return vfs.Cred{UID: u.UID, GID: u.GID, Groups: append([]uint32(nil), u.Groups...)}
 }
 
-// establish makes a new session of an authentication that has succeeded; key is nil for
+// newSession makes a session of an authentication that has succeeded; key is nil for
 // guests and the anonymous (MS-SMB2 3.3.5.5.3).
-func (r *request) establish(ctx context.Context, u *setup, q *wire.SessionSetupRequest, key []byte) (uint16, wire.Status) {
+func (r *request) newSession(ctx context.Context, u *setup, q *wire.SessionSetupRequest, key []byte) (uint16, wire.Status) {
 	c, srv := r.conn, r.conn.srv
 	n := c.neg.Load()
 	s := &Session{

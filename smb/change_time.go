@@ -10,32 +10,32 @@ import (
 	"fileserver/vfs/lock"
 )
 
-// stamp is a time of change that a client has set. No file system lets it be set: it is shown as long as the object does not
+// changeTime is a time of change that a client has set. No file system lets it be set: it is shown as long as the object does not
 // change again, and the server remembers.
-type stamp struct {
+type changeTime struct {
 	time wire.Filetime
 	real vfs.Time // the object's, when it was set
 }
 
-// maxStamps bounds how many objects' are remembered.
-const maxStamps = 4096
+// maxChangeTimes bounds how many objects' are remembered.
+const maxChangeTimes = 4096
 
-// stamps are those remembered. mu is a leaf.
-type stamps struct {
+// changeTimes are those remembered. mu is a leaf.
+type changeTimes struct {
 	count atomic.Int32 // 0: there are none, and nobody need ask
 
 	mu sync.Mutex
-	of map[lock.FileKey]stamp
+	of map[lock.FileKey]changeTime
 }
 
 // set remembers a time of change.
-func (s *stamps) set(k lock.FileKey, x stamp) {
+func (s *changeTimes) set(k lock.FileKey, x changeTime) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of == nil {
-		s.of = make(map[lock.FileKey]stamp)
+		s.of = make(map[lock.FileKey]changeTime)
 	}
-	if _, ok := s.of[k]; !ok && len(s.of) >= maxStamps {
+	if _, ok := s.of[k]; !ok && len(s.of) >= maxChangeTimes {
 		for old := range s.of { // any
 			delete(s.of, old)
 			break
@@ -46,7 +46,7 @@ func (s *stamps) set(k lock.FileKey, x stamp) {
 }
 
 // show puts an object's time of change into what is said of it, unless it has changed again.
-func (s *stamps) show(k lock.FileKey, i *info) {
+func (s *changeTimes) show(k lock.FileKey, i *info) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -69,7 +69,7 @@ func (o *Open) setChangeTime(ctx context.Context, t wire.Filetime) wire.Status {
 	if err != nil {
 		return statusOf(err)
 	}
-	o.session.srv.stamps.set(o.link.key, stamp{t, a.Ctime})
+	o.session.srv.changeTimes.set(o.link.key, changeTime{t, a.Ctime})
 	return wire.StatusSuccess
 }
 
