@@ -65,6 +65,46 @@ func TestOnFUSE(t *testing.T) {
 	}
 }
 
+// TestVerdictOfAnotherMode: what the kernel says while the mode changes is not remembered for the mode before.
+func TestVerdictOfAnotherMode(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	below, _, root := onFUSE(t)
+	n, _, err := root.Create(ctx, admin, "f", true, &vfs.SetAttr{Mask: vfs.AttrMode, Mode: 0o600})
+	must(t, err)
+	defer n.Release()
+	top, err := below.Root(ctx)
+	must(t, err)
+	defer top.Release()
+	in, err := top.Lookup(ctx, admin, "f")
+	must(t, err)
+	defer in.Release()
+	chmod := func(mode uint32) {
+		t.Helper()
+		must(t, in.SetAttr(ctx, admin, &vfs.SetAttr{Mask: vfs.AttrMode, Mode: mode}))
+	}
+	asked := false
+	below.SetHook(func(_ context.Context, op mem.Op, h vfs.Handle) error {
+		if op == mem.OpAccess && h == in.Handle() && !asked {
+			asked = true
+			chmod(0o644) // just before the kernel answers
+		}
+		return nil
+	})
+	bob := &vfs.Cred{UID: 61002, GID: 62002}
+	_, err = n.Access(ctx, bob, vfs.AccessRead)
+	must(t, err)
+	if !asked {
+		t.Fatal("the kernel was not asked")
+	}
+	below.SetHook(nil)
+	chmod(0o600)
+	if got, err := n.Access(ctx, bob, vfs.AccessRead); err != nil || got != 0 {
+		t.Errorf("another user has access %06b to a file of mode 600, %v", got, err)
+	}
+}
+
 // TestFailedSync: what could not be made stable is reported, to all who wait, and counted.
 func TestFailedSync(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -42,7 +42,7 @@ func sameCred(a, b *vfs.Cred) bool {
 	return a.UID == b.UID && a.GID == b.GID && slices.Equal(a.Groups, b.Groups)
 }
 
-// allowed returns which of the wanted permissions c has, and the attributes it depends on.
+// allowed returns which of the wanted permissions c has, and in st the attributes they depend on.
 func (n *node) allowed(c *vfs.Cred, want uint8, st *unix.Statx_t) (uint8, error) {
 	if err := n.statx(statPerm, st); err != nil {
 		return 0, err
@@ -53,7 +53,7 @@ func (n *node) allowed(c *vfs.Cred, want uint8, st *unix.Statx_t) (uint8, error)
 	r := &n.rights
 	ctime := ctimeOf(st)
 	r.mu.Lock()
-	if v := r.find(c); v != nil && v.checked&want == want && n.unchanged(st, ctime) {
+	if v := r.find(c); v != nil && v.checked&want == want && n.unchangedLocked(st, ctime) {
 		ok := v.allowed & want
 		r.mu.Unlock()
 		return ok, nil
@@ -64,6 +64,24 @@ func (n *node) allowed(c *vfs.Cred, want uint8, st *unix.Statx_t) (uint8, error)
 	if err != nil {
 		return 0, err
 	}
+	before := *st
+	if err := n.statx(statPerm, st); err != nil {
+		return 0, err
+	}
+	if sameRights(&before, st) { // otherwise nobody knows which of the two the verdict is about
+		r.remember(c, want, ok, st)
+	}
+	return ok, nil
+}
+
+// sameRights reports whether nothing has changed between two looks at an object that permissions depend on.
+func sameRights(a, b *unix.Statx_t) bool {
+	return a.Mode == b.Mode && a.Uid == b.Uid && a.Gid == b.Gid && a.Ctime == b.Ctime
+}
+
+// remember keeps a verdict about an object with these attributes.
+func (r *rightsState) remember(c *vfs.Cred, want, ok uint8, st *unix.Statx_t) {
+	ctime := ctimeOf(st)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mode != st.Mode || r.uid != st.Uid || r.gid != st.Gid || r.ctime != ctime {
@@ -84,7 +102,6 @@ func (n *node) allowed(c *vfs.Cred, want uint8, st *unix.Statx_t) (uint8, error)
 	}
 	v.checked |= want
 	v.allowed = v.allowed&^want | ok
-	return ok, nil
 }
 
 func (r *rightsState) find(c *vfs.Cred) *verdict {
@@ -96,9 +113,9 @@ func (r *rightsState) find(c *vfs.Cred) *verdict {
 	return nil
 }
 
-// unchanged reports whether the verdicts still hold; the caller holds rights.mu. Every write changes
-// the ctime, so that alone only makes us look whether an access control list has come.
-func (n *node) unchanged(st *unix.Statx_t, ctime uint64) bool {
+// unchangedLocked reports whether the verdicts still hold. Every write changes the ctime, so that alone only makes
+// us look whether an access control list has come.
+func (n *node) unchangedLocked(st *unix.Statx_t, ctime uint64) bool {
 	r := &n.rights
 	if r.mode != st.Mode || r.uid != st.Uid || r.gid != st.Gid {
 		return false
