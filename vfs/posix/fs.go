@@ -26,8 +26,9 @@ type FS struct {
 	kernel bool // the kernel checks permissions for the caller
 	// protectLinks is the sysctl fs.protected_hardlinks, for the own checks.
 	protectLinks bool
-	mount        int // the root directory, open for reading
-	proc         int // /proc/self/fd
+	path         string // Config.Root
+	mount        int    // the root directory, open for reading
+	proc         int    // /proc/self/fd
 	root         *node
 	dev          uint64
 	caps         vfs.Caps
@@ -61,7 +62,7 @@ var umask sync.Once
 // otherwise (or with OwnChecks) by the rules of POSIX before each call, which is then made as the server's user.
 func New(cfg Config) (*FS, error) {
 	umask.Do(func() { unix.Umask(0) })
-	fs := &FS{log: cfg.Log, budget: cfg.Budget, mount: -1, proc: -1, stop: make(chan struct{}), kick: make(chan struct{}, 1)}
+	fs := &FS{log: cfg.Log, path: cfg.Root, budget: cfg.Budget, mount: -1, proc: -1, stop: make(chan struct{}), kick: make(chan struct{}, 1)}
 	if fs.log == nil {
 		fs.log = slog.New(slog.DiscardHandler)
 	}
@@ -173,6 +174,24 @@ func (fs *FS) enter() error {
 
 // Budget is what the file system may take of the machine.
 func (fs *FS) Budget() *budget.Share { return fs.budget }
+
+// Current reports whether Config.Root still leads to the directory that is published: not if another disk has been
+// mounted there, or the one that was there is not any more, or the directory has been replaced.
+func (fs *FS) Current() bool {
+	if fs.enter() != nil {
+		return false
+	}
+	defer fs.life.RUnlock()
+	fd, err := unix.Open(fs.path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	// Neither number is another's while the root is open here.
+	var now, published unix.Statx_t
+	return statxFD(fd, unix.STATX_INO, &now) == 0 && statxFD(fs.mount, unix.STATX_INO, &published) == 0 &&
+		now.Ino == published.Ino && devOf(&now) == devOf(&published)
+}
 
 // Root implements [vfs.FS].
 func (fs *FS) Root(context.Context) (vfs.Node, error) {

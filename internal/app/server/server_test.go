@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"fileserver/config"
 	"fileserver/internal/app/server/servertest"
@@ -24,6 +26,7 @@ import (
 	"fileserver/nfsrdma"
 	"fileserver/rdma"
 	"fileserver/rdma/iwarp"
+	"fileserver/vfs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -276,6 +279,63 @@ func TestReload(t *testing.T) {
 	if s.exports.ByPath("/more") != nil || s.exports.ByPath("/data") == nil {
 		t.Error("the share is still there, or the other gone")
 	}
+}
+
+// TestReloadOfAnotherDisk: what has been mounted at the path of a share is served after a reload, and nothing else is
+// opened anew.
+func TestReloadOfAnotherDisk(t *testing.T) {
+	cfg := configure(t, "")
+	path := cfg.Shares[0].Path
+	s, _ := start(t, cfg)
+	names := func() (list []string) {
+		t.Helper()
+		root, err := s.exports.ByPath("/data").FS.Root(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Release()
+		_, err = root.ReadDir(t.Context(), &vfs.Cred{UID: uint32(os.Geteuid())}, 0, 0, false, func(e *vfs.DirEntry) bool {
+			list = append(list, e.Name)
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	reload := func(want string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(path, want), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		was := s.exports.ByPath("/data").FS
+		s.Reload(cfg)
+		if got := names(); len(got) != 1 || got[0] != want {
+			t.Errorf("the share holds %v after the reload, want [%s]", got, want)
+		}
+		is := s.exports.ByPath("/data").FS
+		if is == was {
+			t.Error("the file system is the same")
+		}
+		if s.Reload(cfg); s.exports.ByPath("/data").FS != is {
+			t.Error("opened anew though nothing has changed")
+		}
+	}
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	reload("in another directory")
+	if os.Geteuid() != 0 {
+		return // to mount needs the superuser
+	}
+	if err := unix.Mount("none", path, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
+	reload("on another disk")
 }
 
 func TestExportIDsDoNotCollideSilently(t *testing.T) {

@@ -23,7 +23,8 @@ type share struct {
 type shareSet map[string]*share
 
 // open makes the set for other shares: the file systems of this set are used
-// again where name and path have not changed. When it fails nothing has been opened.
+// again where name and path have not changed, and the path leads to the same directory. When it fails nothing has
+// been opened.
 func (set shareSet) open(shares []config.Share, openFS func(*config.Share) (vfs.FS, error)) (shareSet, error) {
 	next := shareSet{}
 	ids := map[uint32]string{}
@@ -34,7 +35,7 @@ func (set shareSet) open(shares []config.Share, openFS func(*config.Share) (vfs.
 			return nil, errors.Join(err, next.close(set))
 		}
 		ids[exportID(c.Name)] = c.Name
-		if have := set[c.Name]; have != nil && have.Path == c.Path {
+		if have := set[c.Name]; have != nil && have.Path == c.Path && current(have.fs) {
 			next[c.Name] = &share{c, have.fs}
 			continue
 		}
@@ -45,6 +46,12 @@ func (set shareSet) open(shares []config.Share, openFS func(*config.Share) (vfs.
 		next[c.Name] = &share{c, fs}
 	}
 	return next, nil
+}
+
+// current reports whether the path of a file system still leads to it: a disk may have been mounted there since.
+func current(fs vfs.FS) bool {
+	c, ok := fs.(interface{ Current() bool })
+	return !ok || c.Current()
 }
 
 // close closes the file systems that other does not use.
