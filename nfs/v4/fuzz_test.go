@@ -2,6 +2,7 @@ package v4_test
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
@@ -10,6 +11,7 @@ import (
 	v4 "fileserver/nfs/v4"
 	"fileserver/nfs/v4/proto"
 	"fileserver/nfs/xdr"
+	"fileserver/vfs/vfstest/mem"
 )
 
 // requests are operations of all kinds, each behind a filehandle or two: seeds, and victims of truncation.
@@ -70,24 +72,106 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// FuzzCompound: whatever follows SEQUENCE, the reply is one the other implementation can decode, and nothing leaks.
+// FuzzCompound: whatever follows SEQUENCE, the reply is one the other implementation can decode, and nothing leaks. A server
+// takes many inputs, because to make one takes longer than to serve a hundred; what fails is tried again on a new one.
 func FuzzCompound(f *testing.F) {
 	for _, ops := range requests() {
 		b := encode(f, 2, ops...)
 		f.Add(uint32(len(ops)+1), b[16:])
 	}
 	f.Add(uint32(3), []byte{0, 0, 0, 24, 0, 0, 0, 99})
+	var v *victim
+	f.Cleanup(func() {
+		if v != nil {
+			v.use(f)
+			v.r.check()
+		}
+	})
 	f.Fuzz(func(t *testing.T, count uint32, ops []byte) {
 		if hasXattr(ops) { // which the other implementation does not know
 			return
 		}
-		r := newRig(t)
-		c := r.client("a", 1000)
-		c.ok(putroot(), lookup("data"), rw("f"), closeOp(current))
-		b := encode(t, 2, c.sequence())
-		xdr.PutUint32(b, 12, count)
-		decode(t, c.call(append(b, ops...)))
+		if v == nil || v.served == 1000 {
+			if v != nil {
+				v.use(t)
+				v.r.check()
+			}
+			v = newVictim(t)
+		}
+		v.use(t)
+		err := v.serve(count, ops)
+		if err == nil {
+			return
+		}
+		before := v.inputs
+		v = newVictim(t)
+		if again := v.serve(count, ops); again != nil {
+			t.Fatal(again)
+		}
+		t.Fatalf("%v\non a new server it does not fail; before it came %q", err, before)
 	})
+}
+
+// victim is a server that takes many inputs, with a client whose requests are encoded once.
+type victim struct {
+	r      *rig
+	c      *client
+	file   []byte // a request that makes the file f, if it is not there
+	head   []byte // SEQUENCE
+	served int
+	inputs [][]byte // the last
+}
+
+// sequenceAt is where in a request the sequence number is: behind tag, minor version, count, operation and session.
+const sequenceAt = 4 + 4 + 4 + 4 + 4 + 16
+
+func newVictim(t testing.TB) *victim {
+	v := &victim{r: makeRig(t)}
+	v.c = v.r.client("a", 1000)
+	v.file = encode(t, 2, v.c.sequence(), putroot(), lookup("data"), rw("f"), closeOp(current))
+	v.c.seq[0]--
+	v.head = encode(t, 2, v.c.sequence())
+	v.c.seq[0]--
+	return v
+}
+
+// use reports failures to another test from here on.
+func (v *victim) use(t testing.TB) { v.r.t = t }
+
+// call sends a request under the next sequence number.
+func (v *victim) call(b []byte) []byte {
+	v.c.seq[0]++
+	xdr.PutUint32(b, sequenceAt, v.c.seq[0])
+	return v.c.call(b)
+}
+
+func (v *victim) serve(count uint32, ops []byte) error {
+	v.served++
+	if len(v.inputs) == 16 {
+		v.inputs = v.inputs[1:]
+	}
+	v.inputs = append(v.inputs, bytes.Clone(ops))
+	v.call(v.file)
+	b := append(bytes.Clone(v.head), ops...)
+	xdr.PutUint32(b, 12, count)
+	reply := v.call(b)
+	var res nfsv4.Compound4res
+	rd := bytes.NewReader(reply)
+	if _, err := res.ReadFrom(rd); err != nil {
+		return fmt.Errorf("%w in %x", err, reply)
+	}
+	if rd.Len() != 0 {
+		return fmt.Errorf("%d bytes behind the reply", rd.Len())
+	}
+	if n := v.r.pool.Stats().Buffers; n != 0 {
+		return fmt.Errorf("%d buffers leak", n)
+	}
+	for _, fs := range []*mem.FS{v.r.data, v.r.other} {
+		if n, _ := fs.Outstanding(); n != 0 {
+			return fmt.Errorf("%d nodes leak", n)
+		}
+	}
+	return nil
 }
 
 func hasXattr(b []byte) bool {

@@ -37,6 +37,14 @@ type rig struct {
 }
 
 func newRig(t testing.TB, change ...func(*rig)) *rig {
+	t.Helper()
+	r := makeRig(t, change...)
+	t.Cleanup(r.check)
+	return r
+}
+
+// makeRig is newRig without the check for leaks at the end of the test.
+func makeRig(t testing.TB, change ...func(*rig)) *rig {
 	r := &rig{t: t, exports: &nfs.Exports{}, data: mem.New(mem.Options{}), other: mem.New(mem.Options{}), now: time.Unix(1e9, 0)}
 	open := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
 	r.exports.Replace([]*nfs.Export{
@@ -59,7 +67,6 @@ func newRig(t testing.TB, change ...func(*rig)) *rig {
 		f(r)
 	}
 	r.start()
-	t.Cleanup(r.check)
 	return r
 }
 

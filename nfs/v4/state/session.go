@@ -56,7 +56,8 @@ func (s *Clients) CreateSession(args SessionArgs, who Caller, now time.Time) (Ne
 	}
 	switch {
 	case args.Seq == c.create.seq && c.create.used:
-		if c.Principal != who.Principal { // the result names a session, which is nobody else's business
+		// The result names a session, which is no other host's business.
+		if c.Principal != who.Principal && c.peer.addr != who.Addr {
 			return NewSession{}, Actions{}, proto.ErrSeqMisordered
 		}
 		return c.create.result, Actions{}, proto.OK
