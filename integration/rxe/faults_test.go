@@ -2,7 +2,6 @@ package rxe
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,17 +50,9 @@ func TestDeleted(t *testing.T) {
 			Cause: r.do("delete"), Cure: r.do("add"),
 			Meanwhile: func(ctx context.Context) error {
 				before := r.beside()
-				for {
-					if err := r.Inside.Do(ctx, "metrics"); err != nil {
-						return err
-					}
-					if n := r.Inside.Metrics(t)[connections]; n == 0 && r.beside() >= before+10 {
-						return nil
-					} else if ctx.Err() != nil {
-						return fmt.Errorf("%v connections are left, and %d files went by TCP", n, r.beside()-before)
-					}
-					time.Sleep(100 * time.Millisecond)
-				}
+				return r.until(ctx, t, "the connections are gone, and ten more files went by TCP", func(m map[string]float64) bool {
+					return m[connections] == 0 && r.beside() >= before+10
+				})
 			},
 		})
 	})
@@ -75,7 +66,9 @@ func TestAddress(t *testing.T) {
 		r.smb.Options = []string{"echo_interval=5"}
 		return r.Hurt(ctx, t, services[service](r, t, "crash"), workload.Harm{
 			Cause: r.do("unaddress"), Cure: r.do("address"),
-			Meanwhile: func(context.Context) error { time.Sleep(5 * time.Second); return nil }, // the server looks every two seconds
+			Meanwhile: func(ctx context.Context) error {
+				return r.until(ctx, t, "the server does not listen any more", func(m map[string]float64) bool { return listeners(m, service) == 0 })
+			},
 		})
 	})
 }

@@ -99,6 +99,34 @@ func (r *rig) mountSMB(t *testing.T, name string, env ...string) *guest.Guest {
 	return r.Boot(t, smb.Scripts(), name, append(r.smb.Env(), env...), guest.Config{})
 }
 
+// until waits for a state of the server's metrics.
+func (r *rig) until(ctx context.Context, t *testing.T, what string, ok func(map[string]float64) bool) error {
+	t.Helper()
+	for {
+		if err := r.Inside.Do(ctx, "metrics"); err != nil {
+			return err
+		}
+		if ok(r.Inside.Metrics(t)) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("never: %s", what)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// listeners is how many addresses and devices the server listens on for a service.
+func listeners(metrics map[string]float64, service string) (n int) {
+	for name, v := range metrics {
+		if strings.HasPrefix(name, "rdma_listener{") && strings.Contains(name, `service="`+service+`"`) && v == 1 {
+			n++
+		}
+	}
+	return n
+}
+
 // check waits for a client, and makes sure that its data went by RDMA.
 func (r *rig) check(ctx context.Context, t *testing.T, g *guest.Guest) {
 	t.Helper()
