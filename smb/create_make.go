@@ -30,13 +30,7 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 		return st, false
 	}
 	set := vfs.SetAttr{Mask: vfs.AttrMode, Mode: c.mode(isDir)}
-	var n vfs.Node
-	var err error
-	if isDir {
-		n, err = obj.Dir.Mkdir(ctx, c.cred, obj.Name, &set)
-	} else {
-		n, _, err = obj.Dir.Create(ctx, c.cred, obj.Name, true, &set)
-	}
+	n, err := c.makeNode(ctx, obj, isDir, &set)
 	if err != nil {
 		if vfs.StatusOf(err) == vfs.ErrExist {
 			return wire.StatusObjectNameCollision, true // somebody was faster
@@ -80,6 +74,16 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	o.deleteOnClose = deletes
 	c.action = wire.FileCreated
 	return c.finish(ctx, o, wire.FileAllAccess), false
+}
+
+// makeNode makes the file or directory.
+func (c *create) makeNode(ctx context.Context, obj *namespace.Object, isDir bool, set *vfs.SetAttr) (n vfs.Node, err error) {
+	defer c.r.conn.srv.cfg.Locks.LockNames(obj.Dir.Identity()).Unlock()
+	if isDir {
+		return obj.Dir.Mkdir(ctx, c.cred, obj.Name, set)
+	}
+	n, _, err = obj.Dir.Create(ctx, c.cred, obj.Name, true, set)
+	return n, err
 }
 
 // claimNew makes the claim of an object that the request has just made. Others may have it open by now, and keep it: the request

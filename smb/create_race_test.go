@@ -15,7 +15,7 @@ type hookFS struct {
 	vfs.FS
 	created func(name string)       // a file has been made
 	link    func(name string) error // is about to be linked
-	attrs   func() error            // attributes are about to be set
+	looked  func(name string)       // a name has been looked up
 }
 
 type hookNode struct {
@@ -42,6 +42,9 @@ func (f *hookFS) wrap(n vfs.Node, err error) (vfs.Node, error) {
 
 func (n *hookNode) Lookup(ctx context.Context, c *vfs.Cred, name string) (vfs.Node, error) {
 	x, err := n.Node.Lookup(ctx, c, name)
+	if looked := n.fs.looked; looked != nil {
+		looked(name)
+	}
 	return n.fs.wrap(x, err)
 }
 
@@ -67,15 +70,6 @@ func (n *hookNode) Link(ctx context.Context, c *vfs.Cred, name string, t vfs.Nod
 
 func (n *hookNode) Rename(ctx context.Context, c *vfs.Cred, from string, to vfs.Node, name string) error {
 	return n.Node.Rename(ctx, c, from, to.(*hookNode).Node, name)
-}
-
-func (n *hookNode) SetAttr(ctx context.Context, c *vfs.Cred, s *vfs.SetAttr) error {
-	if n.fs.attrs != nil {
-		if err := n.fs.attrs(); err != nil {
-			return err
-		}
-	}
-	return n.Node.SetAttr(ctx, c, s)
 }
 
 // hooked is a server whose share "data" has hooks.

@@ -41,7 +41,7 @@
 //
 // A connection's budget has a lock that is a leaf, taken when buffers are given back, with whatever locks of transports.
 //
-// Four are different: an open directory's search.mu, Server.renames, Server.appends, and after these stream.io are held while the
+// Four are different: the names of directories (lock.Names), an open directory's search.mu, Server.appends, and after these stream.io are held while the
 // file system works, because their purpose is that nothing comes between two of its calls. They are taken with nothing else held, and what they
 // protect may take the others. An open's ranges.mu (byte-range locks) is taken before the arbiter's.
 //

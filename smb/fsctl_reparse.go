@@ -179,6 +179,7 @@ func targetOf(s string) string {
 
 // replace makes the object under a new name and moves it over the open's file, if that is still there.
 func (s *special) replace(ctx context.Context, c *vfs.Cred, dir vfs.Node, name string, o *Open) (n vfs.Node, err error) {
+	defer o.session.srv.cfg.Locks.LockNames(dir.Identity()).Unlock()
 	there, err := dir.Lookup(ctx, c, name)
 	if err != nil {
 		return nil, err

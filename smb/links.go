@@ -14,7 +14,7 @@ import (
 
 // links are the names that are open. mu is taken after every other mutex of this package.
 type links struct {
-	changes *notify.Hub // is told of names that are deleted
+	locks *lock.Manager // for the names of directories; its Changes are told of names that are deleted
 
 	mu sync.Mutex
 	of map[lock.FileKey][]*link // by the file that the name leads to
@@ -154,7 +154,7 @@ func (l *links) drop(k *link) {
 // doomed tells those who watch a directory that it is going to be deleted. l.mu is held.
 func (l *links) doomed(k *link) {
 	if k.isDir {
-		l.changes.Deleted(k.key)
+		l.locks.Changes.Deleted(k.key)
 	}
 }
 
@@ -164,6 +164,7 @@ func (l *links) remove(ctx context.Context, k *link, at place, name string) erro
 	if dir == nil {
 		return vfs.ErrBusy
 	}
+	defer l.locks.LockNames(dir.Identity()).Unlock()
 	n, err := dir.Lookup(ctx, k.cred, name)
 	if err != nil {
 		return err
@@ -180,7 +181,7 @@ func (l *links) remove(ctx context.Context, k *link, at place, name string) erro
 	if k.isDir {
 		what = notify.DirName
 	}
-	l.changes.Report(ctx, at.fs, notify.Change{Dir: dir, Path: parentPath(at.path), Name: name, Action: notify.Removed, What: what})
+	l.locks.Changes.Report(ctx, at.fs, notify.Change{Dir: dir, Path: parentPath(at.path), Name: name, Action: notify.Removed, What: what})
 	return nil
 }
 
@@ -254,6 +255,21 @@ func (l *links) where(k *link, fs vfs.FS) (dir vfs.Node, name, path string) {
 		return p.dir, k.name, p.path
 	}
 	return nil, k.name, k.name
+}
+
+// is reports whether the directory's name, which stands for n, is the link.
+func (l *links) is(k *link, dir vfs.Node, name string, n vfs.Node) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k.dir != dir.Identity() || k.name != name {
+		return false
+	}
+	for _, p := range k.places {
+		if p.entry == n.Handle() {
+			return true
+		}
+	}
+	return false
 }
 
 // below reports whether something under the directory is open through the same share.

@@ -1,7 +1,6 @@
 package smb
 
 import (
-	"crypto/rand"
 	"sync/atomic"
 
 	"fileserver/vfs"
@@ -44,6 +43,3 @@ func (o *Open) releaseState() {
 		(*n).Release()
 	}
 }
-
-// tempName is a name that nobody else uses.
-func tempName() string { return ".fileserver-" + rand.Text() }

@@ -128,15 +128,20 @@ func (w *searcher) batch(n int) (eof bool, err error) {
 	s := w.s
 	clear(s.batch)
 	s.batch = s.batch[:0]
-	return w.o.node.ReadDir(w.ctx, w.c, s.cookie, w.mask, false, func(e *vfs.DirEntry) bool {
+	var temps []string
+	eof, err = w.o.node.ReadDir(w.ctx, w.c, s.cookie, w.mask, false, func(e *vfs.DirEntry) bool {
 		if len(s.batch) >= n {
 			return false
+		}
+		temp := isTempName(e.Name)
+		if temp {
+			temps = append(temps, e.Name)
 		}
 		shown := e.Name
 		if !w.o.posix {
 			shown = namespace.Visible(e.Name)
 		}
-		if w.mask != 0 && e.Attr.Mask == 0 || !s.pattern.match(shown) && !w.standsFor(shown) { // it is gone already, or not meant
+		if temp || w.mask != 0 && e.Attr.Mask == 0 || !s.pattern.match(shown) && !w.standsFor(shown) { // it is gone already, or not meant
 			if len(s.batch) == 0 {
 				s.cookie = e.Cookie
 			} else {
@@ -147,6 +152,10 @@ func (w *searcher) batch(n int) (eof bool, err error) {
 		s.batch = append(s.batch, found{name: e.Name, shown: shown, cookie: e.Cookie, info: info{attr: e.Attr}})
 		return true
 	})
+	if !w.o.tree.share.readOnly() {
+		w.o.session.srv.removeLeft(w.ctx, w.o.node, temps)
+	}
+	return eof, err
 }
 
 // shortNames reports whether names of 8.3 characters are made up.

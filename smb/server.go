@@ -98,8 +98,7 @@ type Server struct {
 	changeTimes changeTimes
 	zeroLocks   zeroLocks
 	streams     streams
-	renames     sync.Mutex // held during a rename or link, taken with nothing else held
-	appends     sync.Mutex // held during a WRITE of an open that may only append, likewise
+	appends     sync.Mutex // held during a WRITE of an open that may only append, taken with nothing else held
 	logins      throttle.Table
 	target      ntlm.Target
 
@@ -143,7 +142,7 @@ func NewServer(cfg Config) (*Server, error) {
 		cfg: cfg, conns: map[*Conn]struct{}{}, sessions: map[uint64]*Session{}, clock: clock.New(),
 		ipc: &Share{Name: "IPC$", Comment: "IPC Service"},
 	}
-	s.links.changes = &cfg.Locks.Changes
+	s.links.locks = cfg.Locks
 	s.target = ntlm.Target{
 		Computer: strings.ToUpper(cfg.Name), Domain: strings.ToUpper(cfg.Workgroup),
 		DNSComputer: strings.ToLower(cfg.Name), DNSDomain: strings.ToLower(cfg.Workgroup),

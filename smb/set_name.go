@@ -45,16 +45,25 @@ type target struct {
 	replace bool             // what is there
 	posix   bool             // even if it is open
 	claim   *lock.Open       // of what is replaced: nobody has it open
+	names   [2]*lock.Names   // of the directories: held from find to release
 }
 
 func (t *target) release() {
 	if t.claim != nil {
 		t.claim.Close()
 	}
+	t.unlock()
 	t.obj.Release()
 }
 
-// find finds the target of a rename or link, and whether it may be replaced (MS-FSA 2.1.5.15.6, 2.1.5.15.11).
+func (t *target) unlock() {
+	t.names[1].Unlock()
+	t.names[0].Unlock()
+	t.names = [2]*lock.Names{}
+}
+
+// find finds the target of a rename or link, and whether it may be replaced (MS-FSA 2.1.5.15.6, 2.1.5.15.11). The names in its
+// directory, and in the one that a rename is from, are locked then.
 func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	i, err := wire.ParseRenameInfo(q.Class, q.Input)
 	switch {
@@ -86,14 +95,8 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 	if o.posix {
 		how |= namespace.Exact
 	}
-	if t.obj, err = sh.view().Walk(ctx, r.cred(), &p, how); err != nil {
-		if st, ok := err.(wire.Status); ok {
-			return st
-		}
-		return statusOf(err)
-	}
-	if t.obj.Dir == nil {
-		return wire.StatusAccessDenied
+	if st := t.walk(ctx, r, sh, &p, how); st != wire.StatusSuccess {
+		return st
 	}
 	if r.conn.srv.links.dying(t.obj.Dir.Identity()) {
 		return wire.StatusDeletePending
@@ -117,6 +120,38 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 		return wire.StatusSuccess // a link of this name is there
 	}
 	return t.mayReplace(ctx, r, o, i.Flags&wire.RenameIgnoreReadonlyAttribute != 0)
+}
+
+// walk finds the target and locks the names of its directory: nothing may come under the new name between the look and the change, because
+// rename(2) would replace it unasked.
+func (t *target) walk(ctx context.Context, r *request, sh *Share, p *namespace.Path, how namespace.How) wire.Status {
+	var locked vfs.Identity
+	for {
+		obj, err := sh.view().Walk(ctx, r.cred(), p, how)
+		t.obj.Release()
+		t.obj = obj
+		if err != nil {
+			if st, ok := err.(wire.Status); ok {
+				return st
+			}
+			return statusOf(err)
+		}
+		if obj.Dir == nil {
+			return wire.StatusAccessDenied
+		}
+		dir := obj.Dir.Identity()
+		if dir == locked {
+			return wire.StatusSuccess
+		}
+		t.unlock() // the path leads to another directory by now
+		locks := r.conn.srv.cfg.Locks
+		if t.from != nil {
+			t.names[0], t.names[1] = locks.LockNames2(t.from.Identity(), dir)
+		} else {
+			t.names[0] = locks.LockNames(dir)
+		}
+		locked = dir
+	}
 }
 
 // self takes the name as it was asked for: what is there is the name itself, perhaps in another case.
@@ -164,9 +199,10 @@ func (t *target) mayReplace(ctx context.Context, r *request, o *Open, readonly b
 // setRename gives the file another name (FileRenameInformation: MS-FSA 2.1.5.15.11).
 func setRename(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	if o.stream != nil {
-		return alone(ctx, r, o, q, renameStream)
+		defer r.conn.srv.cfg.Locks.LockNames(o.link.key).Unlock()
+		return renameStream(ctx, r, o, q)
 	}
-	return alone(ctx, r, o, q, rename)
+	return afterRecall(r, rename(ctx, r, o, q))
 }
 
 // setLink gives the file a further name (FileLinkInformation: MS-FSA 2.1.5.15.6).
@@ -177,18 +213,12 @@ func setLink(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) w
 	case o.dir:
 		return wire.StatusFileIsADirectory
 	}
-	return alone(ctx, r, o, q, hardLink)
+	return afterRecall(r, hardLink(ctx, r, o, q))
 }
 
-// alone runs one rename or link at a time: nothing of their kind may come under the new name between
-// the look and the change, because rename(2) would replace it unasked.
-func alone(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest, run func(context.Context, *request, *Open, *wire.SetInfoRequest) wire.Status) wire.Status {
-	mu := &r.conn.srv.renames
-	mu.Lock()
-	st := run(ctx, r, o, q)
-	mu.Unlock()
+// afterRecall waits for the one who caches a handle of the target, who has the time to close it; then the request begins anew.
+func afterRecall(r *request, st wire.Status) wire.Status {
 	if st == wire.StatusPending {
-		// Who caches its handle of the target has the time to close it.
 		return r.await(r.op.(*setInfoRequest).recall)
 	}
 	return st
@@ -203,6 +233,9 @@ func rename(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wi
 	t := target{from: from, name: name}
 	defer t.release()
 	if st := t.find(ctx, r, o, q); st != wire.StatusSuccess {
+		return st
+	}
+	if st := o.stillNamed(ctx, r.cred(), from, name); st != wire.StatusSuccess {
 		return st
 	}
 	if o.openBelow() {
@@ -231,17 +264,43 @@ func hardLink(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) 
 		return st
 	}
 	if n := t.obj.Node; n != nil {
-		if n.Handle() == o.node.Handle() {
+		if n.Identity() == o.node.Identity() {
 			return wire.StatusSuccess
 		}
-		if err := t.obj.Dir.Remove(ctx, r.cred(), t.obj.Name, false); err != nil {
+		if err := replaceByLink(ctx, r.cred(), t.obj.Dir, t.obj.Name, o.node); err != nil {
 			return statusOf(err)
 		}
-	}
-	if err := t.obj.Dir.Link(ctx, r.cred(), t.obj.Name, o.node); err != nil {
+	} else if err := t.obj.Dir.Link(ctx, r.cred(), t.obj.Name, o.node); err != nil {
 		return statusOf(err)
 	}
 	o.tree.share.view().Added(ctx, t.obj.Dir, t.obj.Name)
 	o.added(ctx, &t.obj, o.object().Kind())
+	return wire.StatusSuccess
+}
+
+// replaceByLink gives the object a name that another has: it is never without an owner, whatever fails.
+func replaceByLink(ctx context.Context, c *vfs.Cred, dir vfs.Node, name string, n vfs.Node) error {
+	tmp := tempName()
+	if err := dir.Link(ctx, c, tmp, n); err != nil {
+		return err
+	}
+	err := dir.Rename(ctx, c, tmp, dir, name)
+	if err != nil {
+		_ = dir.Remove(ctx, c, tmp, false)
+	}
+	return err
+}
+
+// stillNamed reports whether name in the directory, whose names are locked, is the open's still: others may have renamed the
+// file between the look at the open and the lock.
+func (o *Open) stillNamed(ctx context.Context, c *vfs.Cred, dir vfs.Node, name string) wire.Status {
+	n, err := dir.Lookup(ctx, c, name)
+	if err != nil {
+		return statusOf(err)
+	}
+	defer n.Release()
+	if !o.session.srv.links.is(o.link, dir, name, n) {
+		return wire.StatusObjectNameNotFound
+	}
 	return wire.StatusSuccess
 }

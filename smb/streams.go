@@ -29,7 +29,7 @@ type stream struct {
 	file lock.FileKey
 	key  lock.FileKey
 
-	// io is held while the data is read or replaced, and the stream renamed. It is taken with nothing held but Server.renames and
+	// io is held while the data is read or replaced, and the stream renamed. It is taken with nothing held but lock.Names and
 	// Server.appends.
 	io   sync.RWMutex
 	main vfs.File // once it has been renamed to be the file's data: that; guarded by io

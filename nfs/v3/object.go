@@ -78,7 +78,7 @@ func (o *object) fileHandle(n vfs.Node) Handle {
 
 // checkIO reports whether an open of another protocol forbids I/O, or its client caches what the I/O is about.
 func (s *server) checkIO(ctx context.Context, o *object, off, n uint64, write bool) Status {
-	if s.cfg.Locks == nil || n == 0 {
+	if n == 0 {
 		return OK
 	}
 	k := o.node.Identity()
@@ -102,7 +102,7 @@ func (s *server) checkIO(ctx context.Context, o *object, off, n uint64, write bo
 
 // recallName has those who cache what a name names give it up, before that is removed or renamed.
 func (s *server) recallName(ctx context.Context, dir *object, name string) Status {
-	if s.cfg.Locks != nil && !nfs.RecallName(ctx, s.cfg.Locks, dir.cred, dir.node, name) {
+	if !nfs.RecallName(ctx, s.cfg.Locks, dir.cred, dir.node, name) {
 		return ErrJukebox
 	}
 	return OK
@@ -121,19 +121,19 @@ func (o *object) syncMeta(ctx context.Context, nodes ...vfs.Node) Status {
 
 // dirChange is a change of a directory, or of two, from the look at its attributes before to that after.
 type dirChange struct {
-	first, second *nfs.DirLock
+	first, second *lock.Names
 }
 
 // beginChange locks the directory, and fills in the attributes from before.
 func (s *server) beginChange(ctx context.Context, dir *object, wcc *WccData) dirChange {
-	l := s.cfg.Dirs.Lock(dir.export.FS.Caps().FSID, dir.node.Handle())
+	l := s.cfg.Locks.LockNames(dir.node.Identity())
 	dir.before(ctx, wcc)
 	return dirChange{l, nil}
 }
 
 // beginChange2 is beginChange of two directories, which may be the same.
 func (s *server) beginChange2(ctx context.Context, a, b *object, wccA, wccB *WccData) dirChange {
-	first, second := s.cfg.Dirs.Lock2(a.export.FS.Caps().FSID, a.node.Handle(), b.node.Handle())
+	first, second := s.cfg.Locks.LockNames2(a.node.Identity(), b.node.Identity())
 	a.before(ctx, wccA)
 	b.before(ctx, wccB)
 	return dirChange{first, second}

@@ -51,8 +51,7 @@ const (
 type Config struct {
 	Exports  *nfs.Exports
 	Verifier *nfs.WriteVerifier
-	Dirs     *nfs.DirLocks // the same for all versions; nil: one of its own
-	// Locks refuses READ and WRITE where an open of another protocol denies them; nil: nothing does.
+	// Locks is the arbiter of all protocols; nil: one of its own.
 	Locks *lock.Manager
 	// MaxIO is the most data of one READ or WRITE, bytes; 0: DefaultMaxIO.
 	MaxIO uint32
@@ -64,8 +63,8 @@ type server struct {
 
 // New makes the program to be registered with an [rpc.Server].
 func New(cfg Config) *rpc.Program {
-	if cfg.Dirs == nil {
-		cfg.Dirs = new(nfs.DirLocks)
+	if cfg.Locks == nil {
+		cfg.Locks = lock.New()
 	}
 	if cfg.MaxIO == 0 {
 		cfg.MaxIO = DefaultMaxIO

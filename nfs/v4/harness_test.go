@@ -72,7 +72,7 @@ func makeRig(t testing.TB, change ...func(*rig)) *rig {
 
 // start starts the server, again after a restart: what is not in a Store is gone.
 func (r *rig) start() {
-	r.cfg.Locks, r.cfg.Dirs, r.cfg.Verifier = lock.New(), &nfs.DirLocks{}, nfs.NewWriteVerifier(r.exports)
+	r.cfg.Locks, r.cfg.Verifier = lock.New(), nfs.NewWriteVerifier(r.exports)
 	var err error
 	if r.server, err = v4.New(r.cfg); err != nil {
 		r.t.Fatal(err)

@@ -194,7 +194,7 @@ func (c *compound) rename() proto.Status {
 		return st
 	}
 	src, dst := c.saved.node, c.cur.node
-	one, two := c.srv.cfg.Dirs.Lock2(c.cur.export.FS.Caps().FSID, src.Handle(), dst.Handle())
+	one, two := c.srv.cfg.Locks.LockNames2(src.Identity(), dst.Identity())
 	defer one.Unlock()
 	defer two.Unlock()
 	srcBefore, dstBefore := c.change(src), c.change(dst)

@@ -26,7 +26,6 @@ const (
 type Config struct {
 	Exports  *nfs.Exports
 	Locks    *lock.Manager      // shared by all protocols
-	Dirs     *nfs.DirLocks      // shared with NFSv3
 	Verifier *nfs.WriteVerifier // shared with NFSv3
 	// Store keeps which clients have state over restarts. Nil: nothing survives, and nobody can reclaim.
 	Store  *records.Store

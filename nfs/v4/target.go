@@ -124,9 +124,9 @@ func (c *compound) change(n vfs.Node) uint64 {
 	return a.Change
 }
 
-// lockDir keeps other requests from changing the directory (or other object) between the two looks at it for a change_info4.
-func (c *compound) lockDir(t *target) *nfs.DirLock {
-	return c.srv.cfg.Dirs.Lock(t.export.FS.Caps().FSID, t.node.Handle())
+// lockDir keeps others from changing the directory (or other object) between the two looks at it for a change_info4.
+func (c *compound) lockDir(t *target) *lock.Names {
+	return c.srv.cfg.Locks.LockNames(t.node.Identity())
 }
 
 // changeInfo appends a change_info4 (RFC 8881 3.3.8) of a directory that was locked.

@@ -18,7 +18,12 @@
 // A [Cache] is a client's right to keep data of a file: an oplock or a lease, later a delegation. Whoever does
 // something that it may not miss calls [Manager.Recall] first, and waits for the answers.
 //
+// # Names
+//
+// [Names] is the lock of the names in a directory, for lookups and changes that nothing may come between.
+//
 // # Lock order
 //
-// waits.mu → shard.mu → owners.mu. Of the shards one is locked at a time. Callbacks run with none of them held.
+// Names, two in the order of their directories → waits.mu → shard.mu → owners.mu. Of the shards one is locked at a time. Callbacks run with
+// none of the mutexes held; those who make them may hold Names.
 package lock

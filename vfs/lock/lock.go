@@ -40,6 +40,7 @@ type Manager struct {
 	ranges [denyBuckets]atomic.Int32
 	owners owners
 	waits  waits
+	names  names
 }
 
 type shard struct {
@@ -71,6 +72,7 @@ func New() *Manager {
 		m.shards[i].files = make(map[FileKey]*file)
 	}
 	m.owners.clients = make(map[client]map[Owner]map[FileKey]struct{})
+	m.names.of = make(map[FileKey]*Names)
 	m.waits.of = make(map[Owner]map[*Waiter]struct{})
 	return m
 }

@@ -161,14 +161,15 @@ func (n *node) Rename(ctx context.Context, c *vfs.Cred, from string, toDir vfs.N
 	if err := n.as(c, func() error { return unix.Renameat2(n.fd, from, d.fd, to, 0) }); err != nil {
 		return d.orStale(err)
 	}
+	if old == moved { // both are names of one object, and remain: nothing has changed
+		return nil
+	}
 	n.changed()
 	d.changed()
 	moved.changed()
 	if old != nil {
 		old.refresh()
 	}
-	if old != moved { // otherwise both were names of one object, and remain
-		n.fs.loc.note(moved, &d.id, to)
-	}
+	n.fs.loc.note(moved, &d.id, to)
 	return nil
 }

@@ -90,14 +90,22 @@ func testRenameTrees(e *env) {
 	e.want("Rename of a directory over itself, from inside", e.root.Rename(e.ctx, e.c, "a", a, "b"), vfs.ErrInvalid)
 	e.want("Rename over the parent", b.Rename(e.ctx, e.c, "c", a, "b"), vfs.ErrNotEmpty)
 	e.want("Rename over the grandparent", b.Rename(e.ctx, e.c, "c", e.root, "a"), vfs.ErrNotEmpty)
+	before := e.attr(e.root).Change
 	e.rename(e.root, "a", e.root, "a")
 	e.rename(b, "c", b, "c")
+	if e.attr(e.root).Change != before {
+		e.Fatal("a rename of a name to itself changes the directory")
+	}
 	e.same(e.lookup(e.root, "a"), a)
 	e.same(e.lookup(b, "c"), c)
 
 	f := e.file(e.root, "f", "x")
 	e.ok("Link", e.root.Link(e.ctx, e.c, "g", f))
+	before = e.attr(e.root).Change
 	e.rename(e.root, "f", e.root, "g") // nothing happens: both names stay
+	if e.attr(e.root).Change != before {
+		e.Fatal("a rename of a name to the other of the same object changes the directory")
+	}
 	e.same(e.lookup(e.root, "f"), f)
 	e.same(e.lookup(e.root, "g"), f)
 	if n := e.attr(f).Nlink; n != 2 {

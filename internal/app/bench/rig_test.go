@@ -104,10 +104,10 @@ func (r *rig) programs(locks *lock.Manager) *rpc.Server {
 		ID: 1, Path: "/data", FS: r.fs, Clients: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}, Squash: nfs.SquashNone,
 		AnonUID: 65534, AnonGID: 65534, Flavors: []rpc.Flavor{rpc.AuthSys},
 	}})
-	dirs, verifier := new(nfs.DirLocks), nfs.NewWriteVerifier(exports)
-	four, err := v4.New(v4.Config{Exports: exports, Locks: locks, Dirs: dirs, Verifier: verifier})
+	verifier := nfs.NewWriteVerifier(exports)
+	four, err := v4.New(v4.Config{Exports: exports, Locks: locks, Verifier: verifier})
 	r.check(err)
-	s, err := rpc.NewServer(rpc.Config{}, mount.New(exports), v3.New(v3.Config{Exports: exports, Locks: locks, Dirs: dirs, Verifier: verifier}), four.Program())
+	s, err := rpc.NewServer(rpc.Config{}, mount.New(exports), v3.New(v3.Config{Exports: exports, Locks: locks, Verifier: verifier}), four.Program())
 	r.check(err)
 	return s
 }

@@ -13,16 +13,16 @@ import (
 // programs makes the RPC programs of the versions of NFS that are configured.
 func (s *Server) programs() ([]*rpc.Program, error) {
 	cfg := &s.cfg.NFS
-	locks, dirs, verifier := s.locks, new(nfs.DirLocks), nfs.NewWriteVerifier(&s.exports)
+	locks, verifier := s.locks, nfs.NewWriteVerifier(&s.exports)
 	s.exports.RefusedPort = s.newRefusedPorts().refused
 	var list []*rpc.Program
 	if cfg.Serves(config.Version3) {
 		list = append(list, mount.New(&s.exports),
-			v3.New(v3.Config{Exports: &s.exports, Locks: locks, Dirs: dirs, Verifier: verifier}))
+			v3.New(v3.Config{Exports: &s.exports, Locks: locks, Verifier: verifier}))
 	}
 	if cfg.Serves(config.Version41) || cfg.Serves(config.Version42) {
 		v, err := v4.New(v4.Config{
-			Exports: &s.exports, Locks: locks, Dirs: dirs, Verifier: verifier,
+			Exports: &s.exports, Locks: locks, Verifier: verifier,
 			Store: s.state, Logger: s.log.Logger, Lease: cfg.Lease, Grace: cfg.Grace,
 			Observer: nfs4Observer{s.metrics}, MinorVersions: minorVersions(cfg),
 			State: state.Config{ReplyCache: int64(cfg.ReplyCache), Files: s.budgets.files},
