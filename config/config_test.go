@@ -57,7 +57,7 @@ func TestWithoutFile(t *testing.T) {
 	if want := []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")}; !slices.Equal(c.Listen, want) {
 		t.Errorf("listen %v, want %v", c.Listen, want)
 	}
-	want := []Share{{Name: "data", Path: c.Shares[0].Path, Allow: loopback, NFS: c.Shares[0].NFS, SMB: ShareSMB{Enabled: true}}}
+	want := []Share{{Name: "data", Path: c.Shares[0].Path, Allow: loopback, NFS: c.Shares[0].NFS, SMB: ShareSMB{Enabled: true, Oplocks: true, FileMode: 0o644, DirectoryMode: 0o755}}}
 	if d := cmp.Diff(want, c.Shares, cmpAddr); d != "" {
 		t.Error(d)
 	}

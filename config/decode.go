@@ -36,6 +36,7 @@ var parsers = map[reflect.Type]parser{
 	reflect.TypeFor[Encryption]():    oneOf(EncryptionOff, EncryptionDesired, EncryptionRequired),
 	reflect.TypeFor[Dialect]():       parseDialect,
 	reflect.TypeFor[Interface]():     parseInterface,
+	modeType:                         parseMode,
 	reflect.TypeFor[RDMAPort]():      parseRDMAPort,
 	reflect.TypeFor[Domain]():        oneOf(DomainShared, DomainConnection),
 }

@@ -104,11 +104,24 @@ func (f *file) walk(n *yaml.Node, key string, t reflect.Type) (bad []Problem) {
 			continue
 		}
 		ft := valueType(t, k.Value)
+		if ft == modeType {
+			asWritten(v)
+		}
 		bad = append(bad, f.walk(v, sub, ft)...)
 		kept = append(kept, k, v)
 	}
 	n.Content = kept
 	return bad
+}
+
+// asWritten makes a value be read as it is written: to YAML, 0644 is 420, and 644 is another number.
+func asWritten(v *yaml.Node) {
+	if v.Kind == yaml.AliasNode {
+		v = v.Alias
+	}
+	if v.Kind == yaml.ScalarNode {
+		v.Tag = "!!str"
+	}
 }
 
 // valueType is the type of the value of a key below a value of type t.
@@ -126,6 +139,7 @@ func valueType(t reflect.Type, key string) reflect.Type {
 var (
 	sharesType = reflect.TypeFor[[]Share]()
 	shareType  = reflect.TypeFor[Share]()
+	modeType   = reflect.TypeFor[Mode]()
 )
 
 // check says what is wrong with a key, below a value of type t, and the form of its value.

@@ -83,11 +83,37 @@ type ShareSMB struct {
 	Encrypt bool `mapstructure:"encrypt"`
 	// Comment is what lists of shares say about it.
 	Comment string `mapstructure:"comment"`
+	// CaseSensitive finds names in their own case only.
+	CaseSensitive bool `mapstructure:"case_sensitive"`
+	// HideDotFiles gives names that begin with a dot the hidden attribute.
+	HideDotFiles bool `mapstructure:"hide_dot_files"`
+	// Oplocks lets clients cache what nobody else uses.
+	Oplocks bool `mapstructure:"oplocks"`
+	// FileMode and DirectoryMode are the permissions of what clients create.
+	FileMode      Mode `mapstructure:"file_mode"`
+	DirectoryMode Mode `mapstructure:"directory_mode"`
 }
 
 // shareSMBDefaults are the values of the keys a share's smb section leaves out.
 func shareSMBDefaults() map[string]any {
-	return map[string]any{"enabled": true, "encrypt": false, "comment": ""}
+	return map[string]any{
+		"enabled": true, "encrypt": false, "comment": "", "case_sensitive": false, "hide_dot_files": false, "oplocks": true,
+		"file_mode": "0644", "directory_mode": "0755",
+	}
+}
+
+// Mode is the permissions of a file, which are written in octal digits.
+type Mode uint32
+
+// String writes the mode as it is read.
+func (m Mode) String() string { return fmt.Sprintf("%04o", uint32(m)) }
+
+func parseMode(s string) (any, error) {
+	n, err := strconv.ParseUint(strings.TrimPrefix(s, "0o"), 8, 32)
+	if err != nil || n > 0o7777 {
+		return nil, fmt.Errorf("is not a mode; write octal digits, e.g. 0644")
+	}
+	return Mode(n), nil
 }
 
 // Interface is an address as SMB clients are told of it.

@@ -166,6 +166,12 @@ func (c *Config) checkShares(bad *problems) {
 		if len(s.NFS.Security) == 0 {
 			bad.add(key+".nfs.security", "is empty; write e.g. [sys]")
 		}
+		if m := s.SMB.FileMode; m&0o600 != 0o600 {
+			bad.add(key+".smb.file_mode", "%v does not let its owner read and write; write e.g. 0644", m)
+		}
+		if m := s.SMB.DirectoryMode; m&0o700 != 0o700 {
+			bad.add(key+".smb.directory_mode", "%v does not let its owner read, write and enter; write e.g. 0755", m)
+		}
 	}
 }
 

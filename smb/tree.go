@@ -43,7 +43,8 @@ type Share struct {
 // Same reports whether the shares are alike.
 func (s *Share) Same(o *Share) bool {
 	return s.Name == o.Name && s.Comment == o.Comment && s.FS == o.FS && s.ReadOnly == o.ReadOnly && s.Encrypt == o.Encrypt &&
-		slices.Equal(s.Allow, o.Allow) && (s.Allow == nil) == (o.Allow == nil)
+		slices.Equal(s.Allow, o.Allow) && (s.Allow == nil) == (o.Allow == nil) && s.CaseSensitive == o.CaseSensitive &&
+		s.HideDotFiles == o.HideDotFiles && s.NoOplocks == o.NoOplocks && s.FileMode == o.FileMode && s.DirMode == o.DirMode
 }
 
 // admits reports whether clients at the address may connect.

@@ -156,7 +156,11 @@ func (set shareSet) smb(have map[string]*smb.Share) []*smb.Share {
 		if !s.SMB.Enabled {
 			continue
 		}
-		n := &smb.Share{Name: name, Comment: s.SMB.Comment, FS: s.fs, ReadOnly: s.ReadOnly, Encrypt: s.SMB.Encrypt, Allow: s.Allow}
+		n := &smb.Share{
+			Name: name, Comment: s.SMB.Comment, FS: s.fs, ReadOnly: s.ReadOnly, Encrypt: s.SMB.Encrypt, Allow: s.Allow,
+			CaseSensitive: s.SMB.CaseSensitive, HideDotFiles: s.SMB.HideDotFiles, NoOplocks: !s.SMB.Oplocks,
+			FileMode: uint32(s.SMB.FileMode), DirMode: uint32(s.SMB.DirectoryMode),
+		}
 		if old := have[name]; old != nil && old.Same(n) {
 			n = old
 		}
