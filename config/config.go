@@ -131,8 +131,8 @@ const (
 // Limits bound what clients can make the server hold.
 type Limits struct {
 	Memory Size `mapstructure:"memory"` // all data buffers together
-	// ConnectionMemory is what the calls of one connection may hold of it until their replies are out, bytes: those of SMB on every
-	// transport, and those of NFS over RDMA. 0 leaves it to each of the two.
+	// ConnectionMemory is what the requests of one connection may hold of it until their replies are out, bytes. 0 leaves it
+	// to each protocol.
 	ConnectionMemory Size `mapstructure:"connection_memory"`
 	Connections      int  `mapstructure:"connections"` // open at once, on each transport
 	// ConnectionsPerAddress are those of one client among them: of one IPv4 address, or IPv6 network of 64 bits.

@@ -5,8 +5,8 @@ import (
 	"fileserver/smb/wire"
 )
 
-// defaultMaxHeld is how much data the requests of one connection hold at most, bytes: 64 READs of 1 MiB.
-const defaultMaxHeld = 64 << 20
+// DefaultMaxHeld is how much data the requests of one connection hold at most, bytes: 64 READs of 1 MiB.
+const DefaultMaxHeld = 64 << 20
 
 // admit has a request wait that may hold more than the connection's budget has room for. What counts is the most that the
 // request can hold: what its CreditCharge pays for, with what is around that, in a buffer of the pool. It counts until the

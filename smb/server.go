@@ -133,7 +133,7 @@ func NewServer(cfg Config) (*Server, error) {
 		cfg.MaxReadWrite = 8 << 20
 	}
 	if cfg.MaxHeld <= 0 {
-		cfg.MaxHeld = defaultMaxHeld
+		cfg.MaxHeld = DefaultMaxHeld
 	}
 	if cfg.MaxSessions <= 0 {
 		cfg.MaxSessions = 16384

@@ -34,10 +34,13 @@ type entry struct {
 // New makes a budget of limit bytes.
 func New(limit int64) *Budget { return &Budget{limit: limit} }
 
+// Try counts n bytes and returns true, if there is room for them and nobody waits.
+func (b *Budget) Try(n int64) bool { return b.count.Load() == 0 && b.fits(n) }
+
 // Admit counts n bytes for w and returns true, or, if there is no room, has w wait: its Admitted may be called before Admit
 // has returned. A request that is larger than the limit is admitted when nothing else is held.
 func (b *Budget) Admit(n int64, w Waiter) bool {
-	if b.count.Load() == 0 && b.fits(n) {
+	if b.Try(n) {
 		return true
 	}
 	b.mu.Lock()

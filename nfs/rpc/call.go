@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"fileserver/internal/admission"
 	"fileserver/internal/slab"
 	"fileserver/nfs/xdr"
 	"fileserver/vfs"
@@ -56,7 +57,9 @@ type Limits struct {
 type Call struct {
 	// Filled by the transport.
 	Conn    *Conn
-	Buffers *slab.Pool // where results take their payload buffers from
+	Buffers *slab.Pool // where results take their payload buffers from: see Buffer
+	// Held bounds what the calls of the connection hold of Buffers; nil where the transport bounds it itself.
+	Held    *admission.Budget
 	Message xdr.Decoder
 	Limits  Limits
 

@@ -138,7 +138,7 @@ func (s *server) count(_ context.Context, c *rpc.Call, r *rpc.Reply) rpc.AcceptS
 
 func (s *server) read(ctx context.Context, c *rpc.Call, r *rpc.Reply) rpc.AcceptStat {
 	n := int(c.Args.Uint32())
-	b, err := c.Buffers.Get(ctx, n)
+	b, err := c.Buffer(ctx, n)
 	if err != nil {
 		return rpc.SystemErr
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fileserver/internal/admission"
 	"fileserver/internal/slab"
 )
 
@@ -35,8 +36,9 @@ var errTooLong = errors.New("rpc: message longer than allowed")
 type recordReader struct {
 	nc      net.Conn
 	pool    *slab.Pool
-	limit   int           // bytes of a message
-	timeout time.Duration // of a message that has begun
+	held    *admission.Budget // of what the messages hold
+	limit   int               // bytes of a message
+	timeout time.Duration     // of a message that has begun
 
 	in       []byte
 	r, w     int
@@ -154,18 +156,27 @@ func (rd *recordReader) grow(ctx context.Context, m *record, want int) error {
 		if buf, err = rd.pool.Get(ctx, size); err != nil {
 			return err
 		}
-		buf.SetLen(buf.Cap())
+		rd.count(buf)
 		copy(buf.Bytes(), kept)
 		m.buf = buf
 		return nil
 	}
-	buf.SetLen(buf.Cap())
+	rd.count(buf)
 	copy(buf.Bytes(), m.bytes())
 	if m.buf != nil {
 		m.buf.Release()
 	}
 	m.buf = buf
 	return nil
+}
+
+// count has the connection's budget count a buffer, whether or not there is room: the next message waits for it.
+func (rd *recordReader) count(buf *slab.Buf) {
+	buf.SetLen(buf.Cap())
+	if rd.held != nil {
+		rd.held.Add(int64(buf.Cap()))
+		buf.SetOwner(rd.held)
+	}
 }
 
 // fill reads ahead. begun tells that a message has begun, of which there are have bytes.

@@ -20,6 +20,7 @@ import (
 const (
 	DefaultMaxMessage   = 4<<20 + 64<<10
 	DefaultMaxCalls     = 128
+	DefaultMaxHeld      = 32 << 20
 	DefaultReadTimeout  = 30 * time.Second
 	DefaultWriteTimeout = 30 * time.Second
 )
@@ -42,7 +43,10 @@ type TCPConfig struct {
 	// Limits say which connections are taken. One is established by its first call, and busy while calls are answered.
 	Limits connlimit.Config
 
-	MaxMessage   int           // longest message accepted, and longest reply [Limits] allow, bytes; 0: DefaultMaxMessage
+	MaxMessage int // longest message accepted, and longest reply [Limits] allow, bytes; 0: DefaultMaxMessage
+	// MaxHeld is what the calls of a connection hold of Buffers at most, bytes, until their replies are out; then nothing
+	// more is read, and calls in execution wait. One call alone may hold more. 0: DefaultMaxHeld.
+	MaxHeld      int
 	MaxCalls     int           // calls in execution per connection; then nothing more is read; 0: DefaultMaxCalls
 	ReadTimeout  time.Duration // for a message that has begun, beside what its length earns; 0: DefaultReadTimeout
 	WriteTimeout time.Duration // ends a connection that takes no replies, or less than 256 KiB in it; 0: DefaultWriteTimeout
@@ -83,6 +87,7 @@ func NewTCPServer(cfg TCPConfig) *TCPServer {
 	def(&cfg.MaxMessage, DefaultMaxMessage)
 	cfg.MaxMessage = min(cfg.MaxMessage, slab.MaxSize)
 	def(&cfg.MaxCalls, DefaultMaxCalls)
+	def(&cfg.MaxHeld, DefaultMaxHeld)
 	if cfg.ReadTimeout <= 0 {
 		cfg.ReadTimeout = DefaultReadTimeout
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"fileserver/internal/admission"
 	"fileserver/internal/connlimit"
 	"fileserver/internal/stream"
 	"fileserver/nfs/xdr"
@@ -31,7 +32,8 @@ type tcpConn struct {
 	rd     recordReader
 	rdCtx  context.Context // of the reader, ends when it shall stop
 	rdStop context.CancelFunc
-	slots  chan struct{} // one element per call, and one for the reader
+	slots  chan struct{}     // one element per call, and one for the reader
+	held   *admission.Budget // of the calls' buffers
 
 	mu      sync.Mutex
 	machine string // the last AUTH_SYS machine name, not to be made again by each call
@@ -46,6 +48,8 @@ func newTCPConn(s *TCPServer, ctx context.Context, nc net.Conn, e *connlimit.Ent
 		RemoteAddr: stream.AddrPort(nc.RemoteAddr()), LocalAddr: stream.AddrPort(nc.LocalAddr()),
 	}
 	c.rd.nc, c.rd.pool, c.rd.in = nc, s.cfg.Buffers, make([]byte, readBuffer)
+	c.held = admission.New(int64(s.cfg.MaxHeld))
+	c.rd.held = c.held
 	c.rd.limit, c.rd.timeout = s.cfg.MaxMessage, s.cfg.ReadTimeout
 	c.ctx, c.giveUp = context.WithCancelCause(ctx)
 	c.rdCtx, c.rdStop = context.WithCancel(c.ctx)
@@ -92,6 +96,10 @@ func (c *tcpConn) read() error {
 		case <-c.rdCtx.Done():
 			return errClosing
 		}
+		if !c.held.Try(0) && !c.waitToRead() {
+			<-c.slots
+			return errClosing
+		}
 		t, _ := c.srv.calls.Get().(*tcpCall)
 		if t == nil {
 			t = newTCPCall()
@@ -113,6 +121,20 @@ func (c *tcpConn) read() error {
 		c.entry.Use()
 		t.begin(c)
 		c.srv.workers.Submit(t)
+	}
+}
+
+// waitToRead waits until the calls that there are hold less than they may. It returns false if the reader is to stop.
+func (c *tcpConn) waitToRead() bool {
+	w := &roomWait{budget: c.held, room: make(chan struct{})}
+	if c.held.Admit(0, w) {
+		return true
+	}
+	select {
+	case <-w.room:
+		return true
+	case <-c.rdCtx.Done():
+		return false
 	}
 }
 
@@ -180,7 +202,7 @@ func newTCPCall() *tcpCall {
 
 func (t *tcpCall) begin(c *tcpConn) {
 	t.conn = c
-	t.call.Conn, t.call.Buffers = &c.info, c.srv.cfg.Buffers
+	t.call.Conn, t.call.Buffers, t.call.Held = &c.info, c.srv.cfg.Buffers, c.held
 	t.call.Limits = Limits{Inline: c.srv.cfg.MaxMessage}
 	t.call.Message = xdr.NewChunkedDecoder(t.msg.bytes(), t.msg.buf, nil)
 	c.mu.Lock()
@@ -205,7 +227,7 @@ func (t *tcpCall) release(s *TCPServer) {
 	}
 	t.reply.Head = nil
 	t.conn, t.next = nil, nil
-	t.call.Conn, t.call.Buffers, t.call.Machine = nil, nil, ""
+	t.call.Conn, t.call.Buffers, t.call.Held, t.call.Machine = nil, nil, nil, ""
 	t.call.Message, t.call.Args = xdr.Decoder{}, xdr.Decoder{}
 	s.calls.Put(t)
 }

@@ -100,7 +100,7 @@ func (s *server) readFile(ctx context.Context, c *rpc.Call, o *object, off int64
 		return nil, st
 	}
 	defer f.Close()
-	buf, err := c.Buffers.Get(ctx, n)
+	buf, err := c.Buffer(ctx, n)
 	if err != nil {
 		return nil, ErrJukebox
 	}

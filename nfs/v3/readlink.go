@@ -71,7 +71,7 @@ func placed(ctx context.Context, c *rpc.Call, r *rpc.Reply, res *ReadlinkRes) bo
 	if len(c.Limits.Payloads) == 0 || len(res.Path) == 0 || len(res.Path) > c.Limits.Payloads[0] {
 		return false
 	}
-	buf, err := c.Buffers.Get(ctx, len(res.Path))
+	buf, err := c.Buffer(ctx, len(res.Path))
 	if err != nil {
 		return false
 	}

@@ -73,7 +73,7 @@ func (c *compound) copyData(p *filePair, n int64) (done int64, err error) {
 			return done, err
 		}
 	}
-	buf, err := c.call.Buffers.Get(c.ctx, int(c.srv.cfg.MaxIO))
+	buf, err := c.call.Buffer(c.ctx, int(c.srv.cfg.MaxIO))
 	if err != nil {
 		return 0, vfs.ErrTooManyFiles
 	}

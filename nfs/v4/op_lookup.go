@@ -114,7 +114,7 @@ func (c *compound) readlink() proto.Status {
 	if len(text) > c.call.PayloadLimit(i, c.r.Len()+4) {
 		return proto.ErrTooSmall
 	}
-	buf, err := c.call.Buffers.Get(c.ctx, len(text))
+	buf, err := c.call.Buffer(c.ctx, len(text))
 	if err != nil {
 		return proto.ErrDelay
 	}

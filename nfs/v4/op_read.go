@@ -60,7 +60,7 @@ func (c *compound) readInto(f *access, off uint64, count uint32, head int) (buf 
 	} else {
 		want = int(min(int64(want), math.MaxInt64-int64(off)))
 	}
-	buf, err := c.call.Buffers.Get(c.ctx, want)
+	buf, err := c.call.Buffer(c.ctx, want)
 	if err != nil {
 		return nil, 0, false, proto.ErrDelay
 	}

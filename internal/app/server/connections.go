@@ -37,6 +37,16 @@ func (s *Server) connLimits(protocol, transport string, admits func(netip.Addr) 
 	}
 }
 
+// connMemory is what the requests of one connection may hold of the buffers, bytes: limits.connection_memory, or else
+// what is usual, if that is not too large a part of all.
+func (s *Server) connMemory(usual int) int {
+	l := &s.cfg.Limits
+	if l.ConnectionMemory > 0 {
+		return int(l.ConnectionMemory)
+	}
+	return min(usual, int(l.Memory/16))
+}
+
 // addRefusedMetrics publishes the refusals.
 func (s *Server) addRefusedMetrics() {
 	s.metrics.Add(metrics.Metric{

@@ -21,7 +21,7 @@ func (s *Server) startNFS() error {
 	}
 	over, err := nfsrdma.NewServer(nfsrdma.Config{
 		Handler: handler, Memory: s.rdma.domains.attach, Logger: s.log.Logger,
-		Limits: s.connLimits("nfs", "rdma", s.exports.Admits), Credits: cfg.Limits.InFlight, MaxHeld: int(cfg.Limits.ConnectionMemory),
+		Limits: s.connLimits("nfs", "rdma", s.exports.Admits), Credits: cfg.Limits.InFlight, MaxHeld: s.connMemory(nfsrdma.DefaultMaxHeld),
 	})
 	if err != nil {
 		return err
@@ -36,7 +36,8 @@ func (s *Server) startNFS() error {
 	s.addConnMetrics(seen, over)
 	tcp := rpc.NewTCPServer(rpc.TCPConfig{
 		Handler: handler, Buffers: s.pool, Logger: s.log.Logger, Observer: seen, MaxCalls: cfg.Limits.InFlight,
-		Limits: s.connLimits("nfs", "tcp", s.exports.Admits),
+		MaxHeld: s.connMemory(rpc.DefaultMaxHeld),
+		Limits:  s.connLimits("nfs", "tcp", s.exports.Admits),
 	})
 	s.connections.recheck = append(s.connections.recheck, over.Recheck, tcp.Recheck)
 	return s.listen("nfs", "tcp", &tcpService{

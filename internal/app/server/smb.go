@@ -117,7 +117,7 @@ func (s *Server) smbConfig(store *users.Store) (smb.Config, error) {
 	conf := smb.Config{
 		Buffers: s.pool, Locks: s.locks, Users: store, Logger: s.log.Logger, GUID: s.state.ID(), Name: name, Workgroup: c.Workgroup,
 		MinDialect: smbDialects[c.MinDialect], MaxDialect: smbDialects[c.MaxDialect], Signing: smb.Desired,
-		MaxHeld: int(s.cfg.Limits.ConnectionMemory), Files: s.budgets.files,
+		MaxHeld: s.connMemory(smb.DefaultMaxHeld), Files: s.budgets.files,
 	}
 	if c.Signing == config.SigningRequired {
 		conf.Signing = smb.Required
