@@ -78,9 +78,13 @@ func newRigIn(t *testing.T, d time.Duration, place workload.Place, device string
 	work := filepath.Join(bin, "work")
 	r.nfs = nfs.Mount{Server: address, Export: "/data", Proto: "rdma", MountPort: 2049, Work: work}
 	r.smb = smb.Mount{Server: address, Port: "445", Proto: "rdma", Vers: "3.1.1", User: smb.User, Work: work}
+	config := "iwarp: {enabled: false}\nrdma: {devices: [" + device + "0]}\nsmb: {enabled: true}\n" + memory
+	if device == "siw" && place == workload.Same {
+		config += "nfs: {privileged_ports: false}\n" // Linux takes no reserved port there, so that a local client is not believed
+	}
 	r.ServeInside(ctx, t, workload.Inside{
 		Place: place, Device: device, Program: filepath.Join(bin, "fileserver"),
-		Config: "iwarp: {enabled: false}\nrdma: {devices: [" + device + "0]}\nsmb: {enabled: true}\n" + memory,
+		Config: config,
 		Env:    []string{"LOGIN=" + smb.User, "PASSWD=" + smb.Password, "WORK=" + work},
 	})
 	return ctx, r

@@ -33,7 +33,7 @@ func servers(proto, fabric string) ([]server, error) {
 // verbs takes the guest's device through libibverbs.
 const verbs = "iwarp: {enabled: false}\nrdma: {devices: [bench]}"
 
-// config is our server's configuration with what differs. Its memory is little: what User Mode Linux maps has a limit (integration/rxe).
+// config is our server's configuration with what differs. The client is in the same guest, and takes no reserved port over iWARP. Its memory is little: what User Mode Linux maps has a limit (integration/rxe).
 func config(rdma string) string {
 	return `listen: [198.18.1.2]
 allow: [198.18.1.0/24]
@@ -46,5 +46,6 @@ smb: {enabled: true}
 metrics: {listen: "127.0.0.1:9464", pprof: true}
 log: {level: warn}
 limits: {memory: 128MiB}
+nfs: {privileged_ports: false}
 ` + rdma + "\n"
 }
