@@ -33,7 +33,7 @@
 // pool can be named in a request; [Window] opens one buffer to the peer under a
 // key of its own. [Endpoint] drives a connection: transports fill chains
 // ([SendOp]), read remote segments and take messages, and need not know of slots,
-// READ credits, limits of a device, or flushes. The files plan.go (what becomes of
+// READ credits, limits of a device, or flushes. The files segments.go (what becomes of
 // a list of segments) and endpoint_end.go (how a connection ends) hold what is easy to get
 // wrong.
 //

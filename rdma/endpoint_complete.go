@@ -123,7 +123,7 @@ func (e *Endpoint) Repost(buf *slab.Buf) error {
 	buf.Release()
 	e.fail(err, !errors.Is(err, ErrNotConnected))
 	e.mu.Lock()
-	e.nudge()
+	e.wakeIfDrainedLocked()
 	e.mu.Unlock()
 	return err
 }

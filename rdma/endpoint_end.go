@@ -80,9 +80,9 @@ func (e *Endpoint) busy() bool {
 	return e.posting || e.flying > 0 || e.reading > 0 || len(e.freeRecv) < len(e.recvs)
 }
 
-// nudge ends the drain's wait where a failed post has taken back the last request
+// wakeIfDrainedLocked ends the drain's wait where a failed post has taken back the last request
 // that was outstanding: no completion will. Called with mu held.
-func (e *Endpoint) nudge() {
+func (e *Endpoint) wakeIfDrainedLocked() {
 	if e.failing && !e.busy() {
 		e.wake()
 	}

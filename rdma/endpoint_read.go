@@ -128,7 +128,7 @@ func (e *Endpoint) postReads() {
 			e.endRead(r)
 		}
 	}
-	e.nudge()
+	e.wakeIfDrainedLocked()
 }
 
 // nextRead takes the next bytes that r is to bring, as many as one READ may, and

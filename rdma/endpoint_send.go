@@ -155,7 +155,7 @@ func (e *Endpoint) gather() {
 			return
 		}
 		wrs += n
-		p := part{op, op.plan.wrs[op.sent : op.sent+n]}
+		p := part{op, op.list.wrs[op.sent : op.sent+n]}
 		for i := range p.wrs {
 			p.wrs[i].ID = wrID(kindPart, 0, op.index, op.gen)
 			if e.caps.SignalFrom > 0 && p.wrs[i].bytes() >= e.caps.SignalFrom {
@@ -166,7 +166,7 @@ func (e *Endpoint) gather() {
 		last.ID = wrID(kindPartEnd, n, op.index, op.gen)
 		last.Flags |= SendSignaled
 		op.sent += n
-		if op.sent == len(op.plan.wrs) {
+		if op.sent == len(op.list.wrs) {
 			e.dequeueLocked(op)
 		}
 		op.inFlight++
@@ -189,7 +189,7 @@ func (wr *SendWR) bytes() (n int) {
 // they fit the queue, otherwise half a queue, so that one half is filled while
 // the other is worked on.
 func (e *Endpoint) nextPart(op *SendOp) int {
-	n := len(op.plan.wrs)
+	n := len(op.list.wrs)
 	if n <= e.cfg.SendDepth {
 		return n
 	}
@@ -225,7 +225,7 @@ func (e *Endpoint) postBatch() {
 	}
 	e.batch = e.batch[:0]
 	if err != nil {
-		e.nudge()
+		e.wakeIfDrainedLocked()
 	}
 }
 

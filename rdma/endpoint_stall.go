@@ -20,7 +20,7 @@ type stall struct {
 
 // EndIfStalled disconnects with [ErrStalled] when requests are outstanding, or wait,
 // and none of them completes for d to 2 d, now or later: for a server that wants to
-// stop and finds a client that has vanished, of which TCP or the device learns only after long retrying.
+// stop and finds a client whose machine or network is gone: TCP or the device learns that only after long retrying.
 func (e *Endpoint) EndIfStalled(d time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -27,7 +27,7 @@ func (f CompletionFunc) Completed(err error) { f(err) }
 // error while it is filled is kept, and fails the post.
 type SendOp struct {
 	e    *Endpoint
-	plan writePlan
+	list writeList
 	to   target
 	head []SGE // the SEND's gather list
 	bufs []*slab.Buf
@@ -94,7 +94,7 @@ func (op *SendOp) WriteNext(buf *slab.Buf, off, n int) error {
 	if room := op.to.left(); uint64(n) > room {
 		return op.fail(fmt.Errorf("%w: %d bytes into %d", ErrSegments, n, room))
 	}
-	op.plan.add(&op.to, piece, op.e.lim)
+	op.list.add(&op.to, piece, op.e.lim)
 	op.writeBytes += int64(n)
 	return nil
 }
@@ -155,7 +155,7 @@ func (op *SendOp) fail(err error) error {
 	return err
 }
 
-// seal completes the chain; afterwards plan.wrs is what is posted.
+// seal completes the chain; afterwards list.wrs is what is posted.
 func (op *SendOp) seal() error {
 	switch {
 	case op.bad != nil:
@@ -168,9 +168,9 @@ func (op *SendOp) seal() error {
 		if op.hasInv {
 			w.Opcode, w.Invalidate = OpSendInvalidate, op.inv
 		}
-		op.plan.wrs = append(op.plan.wrs, w)
+		op.list.wrs = append(op.list.wrs, w)
 	}
-	if len(op.plan.wrs) == 0 {
+	if len(op.list.wrs) == 0 {
 		return fmt.Errorf("rdma: an empty chain")
 	}
 	return nil
@@ -186,7 +186,7 @@ func (op *SendOp) release() {
 
 // reset makes the op ready to be filled again.
 func (op *SendOp) reset() {
-	op.plan.reset()
+	op.list.reset()
 	op.to, op.head, op.done, op.bad = target{}, op.head[:0], nil, nil
 	op.inv, op.hasSend, op.hasInv = 0, false, false
 	op.writeBytes, op.sendBytes = 0, 0

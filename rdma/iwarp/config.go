@@ -38,10 +38,10 @@ type Config struct {
 	RequestTimeout time.Duration
 	// ReplyTimeout is how long a connecting ID waits for the reply; 0: 10 s.
 	ReplyTimeout time.Duration
-	// NudgeAfter is how long a connecting ID waits for the peer's first FPDU after its
+	// RTRRepeatAfter is how long a connecting ID waits for the peer's first FPDU after its
 	// own before it sends another, of no bytes, for the sake of Linux siw, which may
 	// miss what comes just behind its reply; 0: 20 ms; less: never.
-	NudgeAfter time.Duration
+	RTRRepeatAfter time.Duration
 	// StallTimeout is how long TCP may make no progress while there is something
 	// to send, or to be acknowledged; 0: 30 s.
 	StallTimeout time.Duration
@@ -89,7 +89,7 @@ func (c Config) withDefaults() (Config, error) {
 	orInt(&c.Backlog, 256)
 	or(&c.RequestTimeout, 5*time.Second)
 	or(&c.ReplyTimeout, 10*time.Second)
-	or(&c.NudgeAfter, 20*time.Millisecond)
+	or(&c.RTRRepeatAfter, 20*time.Millisecond)
 	or(&c.StallTimeout, 30*time.Second)
 	or(&c.CloseTimeout, 5*time.Second)
 	or(&c.KeepAlive, 30*time.Second)

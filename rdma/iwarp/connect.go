@@ -171,7 +171,7 @@ func (q *queuePair) open(passive bool) {
 		}
 	}
 	if !passive {
-		q.watch()
+		q.armRTRTimerLocked()
 	}
 	q.mu.Unlock()
 }
@@ -195,7 +195,7 @@ func (q *queuePair) firstFPDU() {
 		return
 	}
 	q.mu.Lock()
-	q.unwatch()
+	q.stopRTRTimerLocked()
 	q.mu.Unlock()
 }
 

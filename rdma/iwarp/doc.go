@@ -16,7 +16,7 @@
 //     the caller of PostSend more often than not; a goroutine of its own exists
 //     only while TCP takes no more.
 //
-// A connecting ID whose peer stays silent sends it RDMA WRITEs of no bytes (nudge.go):
+// A connecting ID whose peer stays silent sends it RDMA WRITEs of no bytes (rtr.go):
 // siw may miss what comes right behind its reply.
 //
 // # Who touches a buffer

@@ -64,7 +64,7 @@ func (q *queuePair) finish(e *Error) {
 	if q.timer != nil {
 		q.timer.Stop()
 	}
-	q.unwatch()
+	q.stopRTRTimerLocked()
 	q.blame()
 	q.sq.flush()
 	q.reads = readQueue{}

@@ -283,7 +283,7 @@ func TestInitiator(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = nl.Close() }()
-			tt.cfg.NudgeAfter = -1
+			tt.cfg.RTRRepeatAfter = -1
 			p := testProvider(t, tt.cfg)
 			id, err := p.Resolve(ctx, addrPort(nl.Addr()))
 			if err != nil {

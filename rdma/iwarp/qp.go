@@ -46,8 +46,8 @@ type queuePair struct {
 	rng   uint64      // state of salt
 	timer *time.Timer // bounds qpClosing
 
-	nudger *time.Timer // see watch; nil: not, or no more
-	nudge  bool        // send the peer something
+	rtrTimer  *time.Timer // see armRTRTimerLocked; nil: not, or no more
+	repeatRTR bool        // send it at the next turn
 }
 
 func newQP(id *connID, pd *protectionDomain, cfg rdma.QPConfig) (*queuePair, error) {

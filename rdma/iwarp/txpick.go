@@ -60,8 +60,8 @@ func (t *transmitter) pick() bool {
 	if t.turn >= turnBytes {
 		t.readTurn, t.turn = !t.readTurn, 0
 	}
-	if q.nudge {
-		q.nudge = false
+	if q.repeatRTR {
+		q.repeatRTR = false
 		t.msg = message{active: true, seg: segment{op: opWrite, tagged: true, stag: 1}} // the key names nothing: no bytes
 		return true
 	}

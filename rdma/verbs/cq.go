@@ -23,15 +23,15 @@ const batch = 32
 // Completions come from two places, in this order: the stash, where a waiter and
 // the end of a queue pair put what they have polled, and the device.
 type cq struct {
-	dev    *device
-	number uint64 // the order of locking
-	depth  int
-	file   *os.File // of the completion channel
-	raw    syscall.RawConn
-	take   func(uintptr) bool // for raw.Read
-	closed chan struct{}
-	gated  atomic.Int32 // queue pairs that wait for their peer's first message
-	wait   waiter
+	dev      *device
+	number   uint64 // the order of locking
+	depth    int
+	file     *os.File // of the completion channel
+	raw      syscall.RawConn
+	take     func(uintptr) bool // for raw.Read
+	closed   chan struct{}
+	awaitRTU atomic.Int32 // queue pairs that wait for their peer's first message
+	wait     waiter
 
 	mu       sync.Mutex
 	h        cqHandle // zero when the device is gone
@@ -122,7 +122,7 @@ func (c *cq) Poll(wc []rdma.WC) int {
 // or that its peer has spoken. Called without mu, once for each completion taken
 // from the device.
 func (c *cq) look(wcs []rdma.WC, failed int) {
-	if failed == 0 && (len(wcs) == 0 || c.gated.Load() == 0) {
+	if failed == 0 && (len(wcs) == 0 || c.awaitRTU.Load() == 0) {
 		return
 	}
 	for i := range wcs {
@@ -134,7 +134,7 @@ func (c *cq) look(wcs []rdma.WC, failed int) {
 		case wcs[i].Status != rdma.StatusSuccess:
 			q.id.failed(&wcs[i])
 		case wcs[i].Opcode == rdma.OpRecv:
-			q.open()
+			q.readyToUse()
 		}
 	}
 }

@@ -28,7 +28,7 @@ type device struct {
 	cqs     map[*cq]struct{}
 	pds     map[*pd]struct{}
 	remains map[*remains]struct{}
-	keeper  *keeper
+	bound   *boundID
 }
 
 func newDevice(p *Provider, c *devContext) *device {
@@ -108,8 +108,8 @@ func (d *device) remove() {
 	first := !d.once
 	d.once, d.removed = true, true
 	ids, rest := keys(d.ids), keys(d.remains)
-	k := d.keeper
-	d.keeper = nil
+	k := d.bound
+	d.bound = nil
 	d.mu.Unlock()
 	if !first {
 		return
@@ -148,8 +148,8 @@ func (d *device) close() {
 	d.mu.Lock()
 	first := !d.closed
 	d.closed = true
-	cqs, pds, k := keys(d.cqs), keys(d.pds), d.keeper
-	d.keeper = nil
+	cqs, pds, k := keys(d.cqs), keys(d.pds), d.bound
+	d.bound = nil
 	d.mu.Unlock()
 	if !first {
 		return

@@ -31,7 +31,7 @@
 //
 // iWARP devices may complete READs after what was posted later: completions are put in
 // order. Some drivers (rxe, siw) cannot take a device from its users: everything is
-// released on removal, also what librdmacm keeps open (keeper.go, vb_orphan). Of siw:
+// released on removal, also what librdmacm keeps open (bound.go, vb_orphan). Of siw:
 // a peer may READ any region of the domain whose key it guesses, so that a domain
 // should be a connection's own; data of less than 25 bytes that crosses a page may be
 // sent wrong; READs are answered up to the depth the peer asks for; keys that a message

@@ -109,9 +109,9 @@ func (q *qp) destroy() {
 		}
 	}
 	q.h.free()
-	if q.gated {
-		q.gated = false
-		q.rcq.gated.Add(-1)
+	if q.awaitsRTU {
+		q.awaitsRTU = false
+		q.rcq.awaitRTU.Add(-1)
 	}
 	q.scq.put(append(sends, q.reapHeld()...))
 	q.rcq.put(recvs)

@@ -174,7 +174,7 @@ func (id *id) established() {
 	q := id.qp
 	id.mu.Unlock()
 	if tell && q != nil && id.dev != nil && !id.dev.ctx.caps.InitiatorSpeaksFirst {
-		q.open()
+		q.readyToUse()
 	}
 }
 

@@ -47,7 +47,7 @@ type Provider struct {
 	wg          sync.WaitGroup // everything that runs for the provider
 
 	refreshing sync.Mutex   // serializes refresh; held around all others
-	tried      []netip.Addr // where keepers have been looked for
+	tried      []netip.Addr // where bound IDs have been looked for
 	fresh      bool         // a device has come since
 
 	mu      sync.Mutex
@@ -150,7 +150,7 @@ func (p *Provider) refresh() error {
 	for _, d := range gone {
 		d.leaves() // others need not wait for its end
 	}
-	p.keepAll()
+	p.bindAll()
 	return err
 }
 

@@ -19,12 +19,12 @@ type qp struct {
 	cfg      rdma.QPConfig
 	scq, rcq *cq
 
-	sendMu sync.Mutex // guards posting of sends
-	state  qpState
-	h      qpHandle
-	gated  bool // requests are held until the peer has spoken
-	held   []heldWR
-	ord    int
+	sendMu    sync.Mutex // guards posting of sends
+	state     qpState
+	h         qpHandle
+	awaitsRTU bool // requests are held until the peer has spoken
+	held      []heldWR
+	ord       int
 
 	recvMu sync.Mutex // guards posting of receives
 	dead   bool       // state is qpDead
@@ -61,7 +61,7 @@ func (id *id) CreateQP(domain rdma.PD, cfg rdma.QPConfig) (rdma.QP, error) {
 	case id.qp != nil:
 		return nil, rdma.ErrBusy
 	}
-	q := &qp{id: id, pd: p, cfg: cfg, scq: scq, rcq: rcq, gated: !id.active}
+	q := &qp{id: id, pd: p, cfg: cfg, scq: scq, rcq: rcq, awaitsRTU: !id.active}
 	if err := scq.attach(cfg.SendDepth); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (q *qp) createIn() error {
 		return rdma.ErrDeviceRemoved
 	}
 	if q.id.dying {
-		q.state, q.dead, q.gated = qpDead, true, false
+		q.state, q.dead, q.awaitsRTU = qpDead, true, false
 		return nil
 	}
 	var err error
@@ -117,13 +117,13 @@ func (q *qp) createIn() error {
 			return err
 		}
 		// The peer has given up, of which the event is on its way.
-		q.state, q.dead, q.gated = qpDead, true, false
+		q.state, q.dead, q.awaitsRTU = qpDead, true, false
 		return nil
 	}
 	q.num = q.h.num()
 	q.scq.qps[q.num], q.rcq.qps[q.num] = q, q
-	if q.gated {
-		q.rcq.gated.Add(1)
+	if q.awaitsRTU {
+		q.rcq.awaitRTU.Add(1)
 	}
 	return nil
 }
@@ -217,7 +217,7 @@ func (q *qp) PostSend(wrs []rdma.SendWR) error {
 		return nil
 	case len(wrs) > q.cfg.SendDepth:
 		return rdma.ErrQueueFull
-	case q.gated:
+	case q.awaitsRTU:
 		return q.hold(wrs)
 	}
 	return q.post(wrs)

@@ -10,24 +10,24 @@ import (
 	"sync/atomic"
 )
 
-// keeper is an ID that is bound to a device and does nothing, as long as the device
+// boundID is an ID that is bound to a device and does nothing, as long as the device
 // is there: it is told of the removal when nobody else is, and it keeps hold of
 // librdmacm's own use of the device, which outlasts all connections and would keep
 // the driver from going.
-type keeper struct {
+type boundID struct {
 	dev    atomic.Pointer[device]
 	cm     cmID
 	number uint64
 	once   sync.Once
 }
 
-// keepAll makes keepers for the devices that have none yet, as soon as they have an
+// bindAll makes bound IDs for the devices that have none yet, as soon as they have an
 // address. Called with refreshing held.
-func (p *Provider) keepAll() {
+func (p *Provider) bindAll() {
 	p.mu.Lock()
 	var without []*device
 	for _, d := range p.devices {
-		if !d.kept() {
+		if !d.hasBoundID() {
 			without = append(without, d)
 		}
 	}
@@ -45,8 +45,8 @@ func (p *Provider) keepAll() {
 		return
 	}
 	for _, a := range addrs {
-		if slices.ContainsFunc(without, func(d *device) bool { return !d.kept() }) {
-			p.keep(ch, a)
+		if slices.ContainsFunc(without, func(d *device) bool { return !d.hasBoundID() }) {
+			p.bindAt(ch, a)
 		}
 	}
 }
@@ -76,9 +76,9 @@ func localAddrs() (out []netip.Addr) {
 	return out
 }
 
-// keep makes a keeper at an address, if its device has none.
-func (p *Provider) keep(ch channel, addr netip.Addr) {
-	k := &keeper{}
+// bindAt makes a bound ID at an address, if its device has none.
+func (p *Provider) bindAt(ch channel, addr netip.Addr) {
+	k := &boundID{}
 	k.number = p.add(k)
 	var err error
 	if k.cm, err = ch.newID(k.number); err == nil {
@@ -95,32 +95,32 @@ func (p *Provider) keep(ch channel, addr netip.Addr) {
 	k.release(p, false)
 }
 
-func (d *device) kept() bool {
+func (d *device) hasBoundID() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.keeper != nil || d.usable() != nil
+	return d.bound != nil || d.usable() != nil
 }
 
-func (d *device) adopt(k *keeper) bool {
+func (d *device) adopt(k *boundID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.keeper != nil || d.usable() != nil {
+	if d.bound != nil || d.usable() != nil {
 		return false
 	}
-	d.keeper = k
+	d.bound = k
 	k.dev.Store(d)
 	return true
 }
 
 // handle implements target.
-func (k *keeper) handle(ev cmEvent) {
+func (k *boundID) handle(ev cmEvent) {
 	if d := k.dev.Load(); d != nil && ev.kind == cmDeviceRemoval {
 		d.leaves()
 	}
 }
 
 // release destroys the ID, and breaks librdmacm's hold of a device that is going.
-func (k *keeper) release(p *Provider, removed bool) {
+func (k *boundID) release(p *Provider, removed bool) {
 	k.once.Do(func() {
 		p.drop(k.number)
 		if !k.cm.valid() {
@@ -134,4 +134,4 @@ func (k *keeper) release(p *Provider, removed bool) {
 }
 
 // cut implements lingerer; the device has done it.
-func (k *keeper) cut() {}
+func (k *boundID) cut() {}

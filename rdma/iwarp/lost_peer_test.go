@@ -10,9 +10,9 @@ import (
 	"fileserver/rdma"
 )
 
-// vanish lets the peer's socket see no packet any more: nothing is acknowledged,
+// dropPackets lets the peer's socket see no packet any more: nothing is acknowledged,
 // answered or ended, as when a machine loses its power or its network.
-func (r *rawPeer) vanish() {
+func (r *rawPeer) dropPackets() {
 	r.t.Helper()
 	raw, err := r.c.SyscallConn()
 	if err != nil {
@@ -27,9 +27,9 @@ func (r *rawPeer) vanish() {
 	}
 }
 
-// TestPeerVanishes: a connection whose peer is gone without a word ends, whether
+// TestPeerLost: a connection whose peer is gone without a word ends, whether
 // it is idle (keep-alive) or has sent something (TCP_USER_TIMEOUT), and says why.
-func TestPeerVanishes(t *testing.T) {
+func TestPeerLost(t *testing.T) {
 	for name, send := range map[string]int{"idle": 0, "with a little unacknowledged": 100, "with more than TCP takes": endMem} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -37,7 +37,7 @@ func TestPeerVanishes(t *testing.T) {
 			r.open()
 			e.wantEvent(rdma.EventEstablished)
 			e.recv(1, 0, 8)
-			r.vanish()
+			r.dropPackets()
 			if send > 0 {
 				e.post(rdma.SendWR{ID: 2, Opcode: rdma.OpWrite, SGL: e.sgl(0, send), RKey: 1})
 			}

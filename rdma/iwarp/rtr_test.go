@@ -8,17 +8,17 @@ import (
 	"fileserver/rdma"
 )
 
-// TestNudge: a peer that is silent after its reply, as siw is when it has missed what
-// came behind it, is nudged some times, and no more once it has spoken.
-func TestNudge(t *testing.T) {
+// TestRTRRepeated: a peer that is silent after its reply, as siw is when it has missed what
+// came behind it, is sent the ready-to-receive frame again some times, and no more once it has spoken.
+func TestRTRRepeated(t *testing.T) {
 	for name, tt := range map[string]struct {
 		rtr, send bool // what is said to it
-		speaks    int  // after so many nudges
+		speaks    int  // after so many rtrRepeats
 		want      int
 	}{
-		"ready-to-receive frame": {rtr: true, want: nudges},
-		"a message":              {send: true, want: nudges},
-		"both":                   {rtr: true, send: true, want: nudges},
+		"ready-to-receive frame": {rtr: true, want: rtrRepeats},
+		"a message":              {send: true, want: rtrRepeats},
+		"both":                   {rtr: true, send: true, want: rtrRepeats},
 		"nothing":                {},
 		"speaks":                 {rtr: true, send: true, speaks: 3, want: 3},
 	} {
@@ -28,7 +28,7 @@ func TestNudge(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = nl.Close() }()
-			p := testProvider(t, Config{NudgeAfter: time.Millisecond, NoPeerToPeer: !tt.rtr})
+			p := testProvider(t, Config{RTRRepeatAfter: time.Millisecond, NoPeerToPeer: !tt.rtr})
 			id, err := p.Resolve(t.Context(), addrPort(nl.Addr()))
 			if err != nil {
 				t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// This file plans transfers: pure functions from local pieces and remote
-// segments to work requests, within the limits of a device.
+// This file splits transfers into work requests: pure functions of local pieces, remote segments and the limits of a
+// device.
 
 // limits are what one work request may hold.
 type limits struct {
@@ -71,14 +71,14 @@ func (t *target) left() uint64 {
 	return sum - uint64(t.used)
 }
 
-// writePlan is a list of WRITEs in the making.
-type writePlan struct {
+// writeList is a list of WRITEs in the making.
+type writeList struct {
 	wrs  []SendWR
 	sges []SGE // those of wrs, one after the other
 	last int   // bytes of the last WRITE
 }
 
-func (p *writePlan) reset() {
+func (p *writeList) reset() {
 	clear(p.wrs)
 	p.wrs, p.sges, p.last = p.wrs[:0], p.sges[:0], 0
 }
@@ -86,7 +86,7 @@ func (p *writePlan) reset() {
 // add appends the WRITEs that bring piece to t, which must have room for it: a
 // new request per segment and per lim.msg bytes. Where the request before ended
 // at t, pieces are gathered into it up to lim.sge.
-func (p *writePlan) add(t *target, piece SGE, lim limits) {
+func (p *writeList) add(t *target, piece SGE, lim limits) {
 	for piece.Length > 0 {
 		t.skip()
 		var w *SendWR

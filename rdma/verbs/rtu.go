@@ -8,13 +8,12 @@ import (
 	"fileserver/rdma"
 )
 
-// The gate holds back what the accepting side posts before the peer can take it:
-// on iWARP the connecting side must speak first (RFC 5044 7.1.2), elsewhere its
-// queue pair may not be ready before its last message of the handshake is on its
-// way. It opens with the first RECV that completes and, where the first message is
-// not awaited, with the connection's establishment.
+// What the accepting side posts is held back until the peer is ready to use (RTU, IBA 12.6.9): on iWARP the connecting
+// side must speak first (RFC 5044 7.1.2); elsewhere its queue pair may not be ready before the last message of its handshake
+// is on the way. The peer is ready with the first RECV that completes or, where no first message is awaited, when the
+// connection is established.
 
-// heldWR is a request behind the gate.
+// heldWR is a request that is held back.
 type heldWR struct {
 	wr     rdma.SendWR
 	inline kept
@@ -39,15 +38,15 @@ func (q *qp) hold(wrs []rdma.SendWR) error {
 	return nil
 }
 
-// open opens the gate.
-func (q *qp) open() {
+// readyToUse posts what has been held back.
+func (q *qp) readyToUse() {
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()
-	if !q.gated || q.state == qpFresh {
+	if !q.awaitsRTU || q.state == qpFresh {
 		return
 	}
-	q.gated = false
-	q.rcq.gated.Add(-1)
+	q.awaitsRTU = false
+	q.rcq.awaitRTU.Add(-1)
 	if len(q.held) == 0 || q.state == qpDead {
 		return // what is held is flushed in its turn
 	}
@@ -67,7 +66,7 @@ func (q *qp) open() {
 	}
 }
 
-// reapHeld takes what is behind the gate, as flushed.
+// reapHeld takes what is held back, as flushed.
 func (q *qp) reapHeld() (wcs []rdma.WC) {
 	for _, h := range q.held {
 		h.inline.free()

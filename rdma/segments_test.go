@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// show prints a plan: remote address/key, then each local piece.
-func show(p *writePlan) string {
+// show prints a list of WRITEs: remote address/key, then each local piece.
+func show(p *writeList) string {
 	var s []string
 	for _, w := range p.wrs {
 		var l []string
@@ -51,7 +51,7 @@ func TestPlanWrite(t *testing.T) {
 		{"up to the end of the address space", limits{1, math.MaxUint32}, []Segment{seg(math.MaxUint64-10, 10, 1)}, []int{10},
 			"18446744073709551605/1<-0+10"},
 	} {
-		var p writePlan
+		var p writeList
 		to := target{segs: c.segs}
 		for i, n := range c.pieces {
 			p.add(&to, SGE{Addr: uint64(i * 1000), Length: uint32(n)}, c.lim)
@@ -65,7 +65,7 @@ func TestPlanWrite(t *testing.T) {
 // TestPlanWriteTwoLists: a second list of segments begins a request of its own,
 // also where it goes on at the same address.
 func TestPlanWriteTwoLists(t *testing.T) {
-	var p writePlan
+	var p writeList
 	lim := limits{4, 100}
 	a := target{segs: []Segment{seg(0, 10, 1)}}
 	p.add(&a, SGE{Addr: 0, Length: 10}, lim)
@@ -123,9 +123,9 @@ func fuzzSegments(b []byte) (segs []Segment) {
 	return segs
 }
 
-// FuzzPlanWrite executes plans against a model: every byte goes where it should, once,
+// FuzzWriteList executes plans against a model: every byte goes where it should, once,
 // and no limit is exceeded.
-func FuzzPlanWrite(f *testing.F) {
+func FuzzWriteList(f *testing.F) {
 	f.Add([]byte{1, 10, 1, 2, 0, 2, 3, 20, 3}, []byte{5, 0, 90, 30}, uint8(2), uint16(40))
 	f.Add([]byte{9, 255, 1}, []byte{255, 255}, uint8(0), uint16(0))
 	f.Add([]byte{1, 1, 1, 1, 1, 1, 1, 1, 1}, []byte{1, 1, 1}, uint8(9), uint16(1))
@@ -149,7 +149,7 @@ func FuzzPlanWrite(f *testing.F) {
 		if uint64(len(want)) != room {
 			t.Fatalf("%d bytes of room, not %d", room, len(want))
 		}
-		var p writePlan
+		var p writeList
 		to := target{segs: segs}
 		var source []uint64
 		for i, n := range pieces {
@@ -192,8 +192,8 @@ func FuzzPlanWrite(f *testing.F) {
 	})
 }
 
-// FuzzTake is the same for what a READ takes of a list.
-func FuzzTake(f *testing.F) {
+// FuzzTargetTake is the same for what a READ takes of a list.
+func FuzzTargetTake(f *testing.F) {
 	f.Add([]byte{1, 10, 1, 2, 0, 2, 3, 20, 3}, uint16(7))
 	f.Add([]byte{0, 0, 0}, uint16(1))
 	f.Fuzz(func(t *testing.T, s []byte, msg uint16) {
