@@ -18,8 +18,8 @@ func (cm *compound) arrived() {
 			continue
 		}
 		r.early = r.channel.session.open(r.needs.file)
-		if r.hdr.Command == wire.CmdChangeNotify && r.early != nil && r.early.dir {
-			r.notify = r.early.changes.arrived(r.early)
+		if x, ok := r.op.(*changeNotifyRequest); ok && r.early != nil {
+			x.enqueue(r.early)
 		}
 	}
 }

@@ -7,14 +7,17 @@ import (
 )
 
 // changeNotifyRequest is a CHANGE_NOTIFY (MS-SMB2 3.3.5.19, MS-FSA 2.1.5.11): it is answered when there is something to tell.
-type changeNotifyRequest struct{ wire.ChangeNotifyRequest }
+type changeNotifyRequest struct {
+	wire.ChangeNotifyRequest
+	w *changeWait // its place in the queue of the directory
+}
 
 func parseChangeNotify(r *request) (operation, error) {
 	q, err := wire.ParseChangeNotifyRequest(r.msg)
 	if err == nil && q.OutputLength > r.conn.neg.Load().maxTransact {
 		err = wire.StatusInvalidParameter
 	}
-	return &changeNotifyRequest{q}, err
+	return &changeNotifyRequest{ChangeNotifyRequest: q}, err
 }
 
 func (q *changeNotifyRequest) needs() needs {
@@ -31,18 +34,17 @@ func (q *changeNotifyRequest) run(ctx context.Context, r *request) wire.Status {
 	case o.deletePending():
 		return wire.StatusDeletePending
 	}
-	w := r.notify
-	if w == nil || w.o != o { // it is related to what has opened the directory
-		r.abandon()
-		w = o.changes.arrived(o)
-		r.notify = w
+	if q.w == nil || q.w.o != o { // it is related to what has opened the directory
+		q.release()
+		q.enqueue(o)
 	}
+	w := q.w
 	if !o.changes.begin(ctx, o, &q.ChangeNotifyRequest) {
 		return r.notified(wire.StatusNotifyCleanup)
 	}
 	w.room = int(q.OutputLength)
 	if o.changes.take(w, nil) {
-		return r.tellChanges()
+		return q.answer(r)
 	}
 	if !r.last() {
 		// The requests behind it would wait, for longer than any client does (MS-SMB2 appendix A on 3.3.5.2.7).
@@ -53,7 +55,7 @@ func (q *changeNotifyRequest) run(ctx context.Context, r *request) wire.Status {
 		return st
 	}
 	if o.changes.take(w, wt) {
-		return r.tellChanges()
+		return q.answer(r)
 	}
 	return statusParked
 }
@@ -63,7 +65,7 @@ func (q *changeNotifyRequest) resumed(r *request, st wire.Status) (wire.Status, 
 	if st != wire.StatusSuccess {
 		return r.notified(st), false
 	}
-	return r.tellChanges(), false
+	return q.answer(r), false
 }
 
 // changeWait is a CHANGE_NOTIFY from its arrival on. Its fields are guarded by the mutex of the open's changes as
@@ -77,17 +79,24 @@ type changeWait struct {
 	events []wire.Notify
 }
 
-// abandon has the request not wait any more, if it has been left in the queue by something that failed.
-func (r *request) abandon() {
-	if w := r.notify; w != nil {
-		r.notify = nil
+// enqueue puts the request into the queue of the directory, in which it is answered.
+func (q *changeNotifyRequest) enqueue(o *Open) {
+	if o.dir {
+		q.w = o.changes.arrived(o)
+	}
+}
+
+// release takes the request out of the queue, if it has been left there by something that failed.
+func (q *changeNotifyRequest) release() {
+	if w := q.w; w != nil {
+		q.w = nil
 		w.o.changes.abandon(w)
 	}
 }
 
-// tellChanges makes the response.
-func (r *request) tellChanges() wire.Status {
-	w := r.notify
+// answer makes the response.
+func (q *changeNotifyRequest) answer(r *request) wire.Status {
+	w := q.w
 	if w.status != wire.StatusSuccess {
 		return r.notified(w.status)
 	}

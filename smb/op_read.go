@@ -100,12 +100,3 @@ func (o *Open) read(ctx context.Context, p []byte, q *wire.ReadRequest) (int, wi
 	o.position.Store(q.Offset + uint64(n))
 	return n, wire.StatusSuccess
 }
-
-// intoLen is how much of the client's memory the request names, bytes.
-func (r *request) intoLen() uint64 {
-	n := uint64(0)
-	for i := range r.into {
-		n += uint64(r.into[i].Length)
-	}
-	return n
-}

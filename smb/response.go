@@ -25,19 +25,31 @@ const (
 	memoryWait = 30 * time.Second // then the connection is given up
 )
 
+// response is a request's response while it is being built.
+type response struct {
+	rsp       *slab.Buf
+	out       []byte // header and body so far
+	tail      int    // bytes of payload that follow out in rsp
+	errorData []byte // of an error response
+	keepBody  bool   // out is the body even though the status is an error
+	signer    *crypt.Signer
+	sign      bool
+	sealed    func([]byte) // is told of the response, from its header on, before it is signed and sent
+}
+
 // body is a response's body, as package wire has them.
 type body interface {
 	Append(b []byte, at int) []byte
 }
 
 // reply appends a body, and is success.
-func (r *request) reply(b body) wire.Status {
+func (r *response) reply(b body) wire.Status {
 	r.out = b.Append(r.out, 0)
 	return wire.StatusSuccess
 }
 
 // replyEmpty appends the body of a response that says nothing, and is success.
-func (r *request) replyEmpty() wire.Status {
+func (r *response) replyEmpty() wire.Status {
 	r.out = wire.AppendEmpty(r.out)
 	return wire.StatusSuccess
 }
@@ -75,13 +87,7 @@ func (r *request) payload(fixed, n int) ([]byte, error) {
 }
 
 // setPayload makes n bytes of the payload, where payload has put them, part of the response.
-func (r *request) setPayload(n int) { r.tail = n }
-
-// placeInto has n bytes of buf from off placed in the client's memory, r.into, before it sees
-// the response. It takes over the reference.
-func (r *request) placeInto(buf *slab.Buf, off, n int) {
-	r.place = transport.Piece{Buf: buf, Off: off, Len: n}
-}
+func (r *response) setPayload(n int) { r.tail = n }
 
 // memory takes a buffer of the pool. It waits for one, but not for ever.
 func (c *Conn) memory(n int) (*slab.Buf, error) {
