@@ -36,13 +36,13 @@ var (
 const frame = `
 listen: [127.0.0.1]
 allow: [127.0.0.1/32, 127.0.0.3/32]
-shares: {data: {path: data, nfs: {squash: none}}}
 `
 
-// ports are the sections with the ports; a case that has more to say of nfs or smb replaces them.
+// These are the sections with the share and the ports; a case that has more to say of them replaces them.
 const (
-	nfsSection = "nfs: {port: 0, rdma_port: 0, privileged_ports: false}\n" // the victim over RDMA has an ordinary port
-	smbSection = "smb: {enabled: true, port: 0, rdma_port: 0}\n"
+	shareSection = "shares: {data: {path: data, nfs: {squash: none}}}\n"
+	nfsSection   = "nfs: {port: 0, rdma_port: 0, privileged_ports: false}\n" // the victim over RDMA has an ordinary port
+	smbSection   = "smb: {enabled: true, port: 0, rdma_port: 0}\n"
 )
 
 // rig is a server under attack, and its victim's means.
@@ -64,18 +64,25 @@ type rig struct {
 // newRig starts a server with the configuration of a case.
 func newRig(t *testing.T, yaml string) *rig {
 	t.Helper()
-	if !strings.Contains(yaml, "nfs:") {
-		yaml += nfsSection
-	}
-	if !strings.Contains(yaml, "smb:") {
-		yaml += smbSection
+	return newRigOf(t, yaml, func(r *rig) {
+		s, err := server.Start(r.cfg, server.NewLog(r.log, r.cfg.Log), "hostile")
+		r.check(err)
+		servertest.StopAtEnd(t, s.Stop)
+	})
+}
+
+// newRigOf is newRig with a server that start starts and the end of the test stops.
+func newRigOf(t *testing.T, yaml string, start func(*rig)) *rig {
+	t.Helper()
+	for section, text := range map[string]string{"shares:": shareSection, "nfs:": nfsSection, "smb:": smbSection} {
+		if !strings.HasPrefix(yaml, section) && !strings.Contains(yaml, "\n"+section) {
+			yaml += text
+		}
 	}
 	r := &rig{T: t, cfg: servertest.Config(t, frame+yaml), log: new(servertest.Log), at: map[string]netip.AddrPort{}}
 	u := users.User{Name: "ann", NTHash: ntlm.NTHash("secret"), UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 	r.check(users.Open(r.cfg.StateDir).Add(u))
-	s, err := server.Start(r.cfg, server.NewLog(r.log, r.cfg.Log), "hostile")
-	r.check(err)
-	servertest.StopAtEnd(t, s.Stop)
+	start(r)
 	for _, proto := range []string{"nfs", "smb"} {
 		for _, transport := range []string{"tcp", "iwarp"} {
 			r.at[proto+" "+transport] = r.log.Addr(t, proto, transport)
@@ -83,6 +90,7 @@ func newRig(t *testing.T, yaml string) *rig {
 	}
 	r.pool = slab.New(slab.Config{})
 	t.Cleanup(func() { _ = r.pool.Close() })
+	var err error
 	r.provider, err = iwarp.New(iwarp.Config{Log: slog.New(slog.DiscardHandler)})
 	r.check(err)
 	t.Cleanup(func() { _ = r.provider.Close() })

@@ -31,7 +31,12 @@ func DialTCP(ctx context.Context, addr string, cred Cred) (Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tcpCaller{rpcclient.New(nc, rpc.AuthSys, cred.Append(nil))}, nil
+	return OverTCP(nc, cred), nil
+}
+
+// OverTCP calls through a connection that there is already. Closing the Caller closes it.
+func OverTCP(nc net.Conn, cred Cred) Caller {
+	return tcpCaller{rpcclient.New(nc, rpc.AuthSys, cred.Append(nil))}
 }
 
 type tcpCaller struct{ c *rpcclient.Client }
