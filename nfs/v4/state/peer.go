@@ -84,8 +84,8 @@ func (s *Clients) makeSessionRoom(p *peer, fore *proto.ChannelAttrs, now time.Ti
 		}
 	}
 	free := min(s.cfg.ReplyCache-s.replies, s.cfg.ReplyCache/share-p.replies)
-	// An eighth of what is free, so that there is something left for the next.
-	fore.MaxRequests = uint32(min(int64(fore.MaxRequests), max(1, free/8/per)))
+	// A part of what is free only, so that there is something left for the next.
+	fore.MaxRequests = uint32(min(int64(fore.MaxRequests), max(1, free/32/per)))
 	n := int64(fore.MaxRequests) * per
 	s.replies += n
 	p.replies += n

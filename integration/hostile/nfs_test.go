@@ -1,0 +1,147 @@
+package hostile
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+
+	"fileserver/nfs/mount"
+	"fileserver/nfs/rpc"
+	"fileserver/nfs/rpc/rpcclient"
+	v4 "fileserver/nfs/v4"
+	"fileserver/nfs/v4/proto"
+	"fileserver/nfs/xdr"
+)
+
+// nfsAttacks go for what the server remembers of NFSv4 clients.
+var nfsAttacks = []attack{{
+	name: "S2: a program of a client's user claims to be root", factor: 10,
+	config: "nfs: {port: 0, rdma_port: 0}\n", ways: []string{"nfs tcp"},
+	run: func(r *rig) {
+		if os.Geteuid() != 0 {
+			r.Skip("the victim, too, has no reserved port")
+		}
+		c, err := r.dial(greedyAddr, "nfs tcp")
+		r.check(err)
+		a := newAttacker(c)
+		if _, st := a.exchange(r.ctx, "user", 1); st != proto.ErrWrongSec {
+			r.Errorf("EXCHANGE_ID: %v", st)
+		}
+		_, res, err := a.c.Do(r.ctx, rpcclient.Call{
+			Prog: mount.Program, Vers: mount.Version, Proc: mount.ProcMnt, Args: [][]byte{(&mount.PathArgs{Path: "/data"}).Append(nil)},
+		})
+		if d := xdr.NewDecoder(res); err != nil || mount.Status(d.Uint32()) != mount.ErrAcces {
+			r.Errorf("MNT: %x, %v", res, err)
+		}
+	},
+}, {
+	name: "S4: a stranger takes client IDs, and a client's own", factor: 10, ways: []string{"nfs tcp", "nfs iwarp"},
+	run: func(r *rig) {
+		for i := range 100 {
+			c, err := r.dialReserved(strangerAddr, "nfs tcp")
+			if err != nil { // not even that
+				continue
+			}
+			if _, st := newAttacker(c).exchange(r.ctx, fmt.Sprint("stranger", i), 1); st == proto.OK {
+				r.Fatal("a stranger has a client ID")
+			}
+		}
+	},
+}, {
+	name: "S5: a greedy client takes client IDs that it never confirms", factor: 10, ways: []string{"nfs tcp", "nfs iwarp"},
+	run: func(r *rig) {
+		a := r.newGreedy()
+		for i := range 6000 {
+			if _, st := a.exchange(r.ctx, fmt.Sprint("greedy", i), 1); st != proto.OK {
+				r.Fatalf("client ID %d: %v", i, st)
+			}
+		}
+	},
+}, {
+	name: "S5: a greedy client takes client IDs and confirms them", factor: 10, ways: []string{"nfs tcp", "nfs iwarp"},
+	run: func(r *rig) {
+		a, had := r.newGreedy(), 0
+		for i := range 3000 {
+			e, st := a.exchange(r.ctx, fmt.Sprint("greedy", i), 1)
+			if st == proto.OK && a.session(r.ctx, e, e.seq) == proto.OK {
+				had++
+			}
+		}
+		r.Logf("it has %d sessions", had)
+		if had == 0 || had > 2000 {
+			r.Errorf("it has %d sessions", had)
+		}
+	},
+}, {
+	name: "S9: a greedy client takes the reply caches", factor: 10, ways: []string{"nfs tcp", "nfs iwarp"},
+	config: "nfs: {port: 0, rdma_port: 0, privileged_ports: false, reply_cache: 4MiB}\n",
+	run: func(r *rig) {
+		a := r.newGreedy()
+		for i := range 100 {
+			if e, st := a.exchange(r.ctx, fmt.Sprint("greedy", i), 1); st == proto.OK {
+				for seq := e.seq; a.session(r.ctx, e, seq) == proto.OK; seq++ {
+				}
+			}
+		}
+	},
+}}
+
+// attacker is a client of NFSv4.1 that does what it likes.
+type attacker struct{ c *rpcclient.Client }
+
+func newAttacker(c net.Conn) attacker {
+	return attacker{rpcclient.New(c, rpc.AuthSys, rpc.AppendAuthSys(nil, 0, "attacker", 0, 0, nil))}
+}
+
+func (r *rig) newGreedy() attacker {
+	c, err := r.dialReserved(greedyAddr, "nfs tcp")
+	r.check(err)
+	return newAttacker(c)
+}
+
+// compound sends a COMPOUND of one operation; the decoder is at the operation's results.
+func (a attacker) compound(ctx context.Context, op proto.Op, args []byte) (xdr.Decoder, proto.Status) {
+	var b []byte
+	for _, v := range []uint32{0, 1, 1, uint32(op)} { // no tag, minor version, operations
+		b = xdr.AppendUint32(b, v)
+	}
+	_, res, err := a.c.Do(ctx, rpcclient.Call{Prog: v4.Program, Vers: v4.Version, Proc: 1, Args: [][]byte{append(b, args...)}})
+	if err != nil {
+		return xdr.Decoder{}, proto.ErrIO
+	}
+	d := xdr.NewDecoder(res)
+	st := proto.Status(d.Uint32())
+	d.Fixed(4 + 4 + 4 + 4) // tag, operations, number, status
+	return d, st
+}
+
+// exchanged is a client ID, and the sequence number of its CREATE_SESSION.
+type exchanged struct {
+	id  uint64
+	seq uint32
+}
+
+func (a attacker) exchange(ctx context.Context, owner string, verifier uint64) (exchanged, proto.Status) {
+	b := xdr.AppendString(xdr.AppendUint64(nil, verifier), owner)
+	for range 3 { // no flags, SP4_NONE, no nfs_impl_id4
+		b = xdr.AppendUint32(b, 0)
+	}
+	d, st := a.compound(ctx, proto.OpExchangeID, b)
+	if st != proto.OK {
+		return exchanged{}, st
+	}
+	return exchanged{d.Uint64(), d.Uint32()}, st
+}
+
+// session makes a session with as much of everything as there is.
+func (a attacker) session(ctx context.Context, e exchanged, seq uint32) proto.Status {
+	most := proto.ChannelAttrs{MaxRequest: 1 << 20, MaxResponse: 1 << 20, MaxResponseCached: 1 << 20, MaxOps: 64, MaxRequests: 1024}
+	b := xdr.AppendUint32(xdr.AppendUint32(xdr.AppendUint64(nil, e.id), seq), 0)
+	b = most.Append(most.Append(b))
+	for _, v := range [...]uint32{1 << 30, 1, 0} { // a callback program, by AUTH_NONE
+		b = xdr.AppendUint32(b, v)
+	}
+	_, st := a.compound(ctx, proto.OpCreateSession, b)
+	return st
+}
