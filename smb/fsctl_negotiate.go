@@ -54,11 +54,17 @@ func fsctlInterfaces(_ context.Context, r *request, q *wire.IoctlRequest) ([]byt
 			if i.RSS {
 				n.Capability |= wire.InterfaceRSSCapable
 			}
+			entries := []wire.NetworkInterface{n}
 			if i.RDMA {
-				n.Capability |= wire.InterfaceRDMACapable
+				// Linux opens channels over TCP only by entries without RDMA, and several by those with RSS.
+				entries[0].Capability |= wire.InterfaceRDMACapable
+				n.Capability = wire.InterfaceRSSCapable
+				entries = append(entries, n)
 			}
-			if !l.AddNetworkInterface(&n) {
-				return nil, wire.StatusBufferTooSmall
+			for k := range entries {
+				if !l.AddNetworkInterface(&entries[k]) {
+					return nil, wire.StatusBufferTooSmall
+				}
 			}
 		}
 	}

@@ -59,16 +59,18 @@ func TestValidateNegotiate(t *testing.T) {
 	c.Dropped()
 }
 
+// An address with RDMA is listed a second time without, because Linux opens channels over TCP by such entries only.
 func TestInterfaces(t *testing.T) {
 	want := []wire.NetworkInterface{
 		{Index: 2, Capability: wire.InterfaceRDMACapable, LinkSpeed: 25e9, Addr: netip.MustParseAddr("127.0.0.1")},
+		{Index: 2, Capability: wire.InterfaceRSSCapable, LinkSpeed: 25e9, Addr: netip.MustParseAddr("127.0.0.1")},
 		{Index: 2, Capability: wire.InterfaceRSSCapable, LinkSpeed: 25e9, Addr: netip.MustParseAddr("2001:db8::2")},
 		{Index: 3, LinkSpeed: 1e9, Addr: netip.MustParseAddr("192.0.2.9")},
 	}
 	e := newEnv(t, func(c *Config) {
 		c.Interfaces = func() []Interface { // the client's own is to come first
 			return []Interface{
-				{Index: 2, Addr: want[1].Addr, Speed: 25e9, RSS: true}, {Index: 3, Addr: want[2].Addr, Speed: 1e9}, {Index: 2, Addr: want[0].Addr, Speed: 25e9, RDMA: true},
+				{Index: 2, Addr: want[2].Addr, Speed: 25e9, RSS: true}, {Index: 3, Addr: want[3].Addr, Speed: 1e9}, {Index: 2, Addr: want[0].Addr, Speed: 25e9, RDMA: true},
 			}
 		}
 	})

@@ -2,6 +2,7 @@ package smb
 
 import (
 	"context"
+	"slices"
 
 	"fileserver/smb/secdesc"
 	"fileserver/smb/wire"
@@ -78,7 +79,7 @@ func (o *Open) secure(ctx context.Context, d *secdesc.Descriptor, parts uint32) 
 	if err != nil {
 		return statusOf(err)
 	}
-	s, st := securityOf(d, parts, a)
+	s, st := securityOf(o.session.srv.named(d), parts, a)
 	if st != wire.StatusSuccess || s.Mask == 0 {
 		return st
 	}
@@ -87,6 +88,24 @@ func (o *Open) secure(ctx context.Context, d *secdesc.Descriptor, parts uint32) 
 	}
 	o.changed(ctx, notify.Security)
 	return wire.StatusSuccess
+}
+
+// named returns the descriptor with the anonymous named as the user that they are on this server, if they are one.
+func (s *Server) named(d *secdesc.Descriptor) *secdesc.Descriptor {
+	isAnonymous := func(e secdesc.ACE) bool { return e.SID == secdesc.Anonymous }
+	if s.cfg.Anonymous == nil || d.DACL == nil || !slices.ContainsFunc(d.DACL.Entries, isAnonymous) {
+		return d
+	}
+	acl := *d.DACL
+	acl.Entries = slices.Clone(acl.Entries)
+	for i := range acl.Entries {
+		if e := &acl.Entries[i]; isAnonymous(*e) {
+			e.SID = secdesc.UnixUser(s.cfg.Anonymous.UID)
+		}
+	}
+	other := *d
+	other.DACL = &acl
+	return &other
 }
 
 // securityOf returns what the parts of a descriptor change of an object with the attributes.

@@ -6,6 +6,7 @@ import (
 	"fileserver/smb/secdesc"
 	"fileserver/smb/smbtest"
 	"fileserver/smb/wire"
+	"fileserver/vfs"
 )
 
 // list is a descriptor with a list of entries.
@@ -98,6 +99,29 @@ func TestCreateWithSecurity(t *testing.T) {
 		t.Errorf("mode %#o", mode)
 	}
 	c.closeFile(f)
+}
+
+// An entry for the anonymous is about the user that they are on this server, and about nobody where they are refused.
+func TestSecurityOfAnonymous(t *testing.T) {
+	for _, served := range []bool{false, true} {
+		e := newFileEnv(t, nil)
+		if served {
+			e.srv.cfg.Anonymous = &vfs.Cred{}
+		}
+		c := e.files(wire.Dialect311)
+		q := want("f", wire.FileCreate)
+		q.DesiredAccess |= wire.WriteDAC
+		f := c.must(q).FileID
+		st := wire.StatusNotSupported
+		if served {
+			st = wire.StatusSuccess
+		}
+		d := list(allow(secdesc.Anonymous, wire.FileAllAccess))
+		set := wire.SetInfoRequest{Type: wire.InfoSecurity, FileID: f, Additional: wire.DACLSecurityInformation, Input: d.Append(nil)}
+		c.Call(wire.CmdSetInfo, set.Append, st)
+		c.closeFile(f)
+		c.W.Close()
+	}
 }
 
 // Clients are not told that lists are kept, because they are not (MS-FSCC 2.5.1).
