@@ -142,6 +142,9 @@ type Limits struct {
 	// IdleTimeout is how long a connection may do nothing that has nothing open; 0: for ever.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 	InFlight    int           `mapstructure:"in_flight"` // calls at once per connection; on RDMA, the credits granted
+	// LocksPerOwner are the byte-range locks of one lock-owner of NFSv4, or of one open file of SMB; LocksPerClient those of a client ID or session.
+	LocksPerOwner  int `mapstructure:"locks_per_owner"`
+	LocksPerClient int `mapstructure:"locks_per_client"`
 }
 
 // Metrics is the listener for Prometheus and health checks.
@@ -206,6 +209,8 @@ var defaults = map[string]any{
 	"limits.half_open_timeout":       "30s",
 	"limits.idle_timeout":            "10m",
 	"limits.in_flight":               128,
+	"limits.locks_per_owner":         65536,
+	"limits.locks_per_client":        262144,
 	"metrics.listen":                 "",
 	"metrics.pprof":                  false,
 	"log.level":                      "info",

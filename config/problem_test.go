@@ -83,10 +83,11 @@ fileserver.yaml:3: log.format: "xml" is not known; write one of text, json`},
 		{name: "wildcard twice", yaml: ok + "listen: [0.0.0.0, 0.0.0.0]\n", want: `fileserver.yaml:2: listen[1]: 0.0.0.0 is given twice; remove one`},
 		{name: "empty lists", yaml: "listen: []\nnfs: {versions: []}\nshares: {data: {path: srv, allow: [], nfs: {security: []}}}\n",
 			want: "fileserver.yaml:1: listen: is empty; …\nfileserver.yaml:2: nfs.versions: is empty; …\nfileserver.yaml:3: shares.data.allow: is empty: …\nfileserver.yaml:3: shares.data.nfs.security: is empty; …"},
-		{name: "limits", yaml: ok + "limits: {memory: 1MiB, connection_memory: 2MiB, connections: 0, connections_per_address: 0, half_open_timeout: 1ms, idle_timeout: 1ms, in_flight: 5000}\niwarp: {max_fpdu: 1}\n",
+		{name: "limits", yaml: ok + "limits: {memory: 1MiB, connection_memory: 2MiB, connections: 0, connections_per_address: 0, half_open_timeout: 1ms, idle_timeout: 1ms, in_flight: 5000, locks_per_owner: 0, locks_per_client: -1}\niwarp: {max_fpdu: 1}\n",
 			want: "fileserver.yaml:3: iwarp.max_fpdu: 1 is not between 128 and 65544; …\nfileserver.yaml:2: limits.memory: 1MiB is less than 64MiB; …\nfileserver.yaml:2: limits.connection_memory: 2MiB is not between 1MiB and limits.memory (1MiB); …\n" +
 				"fileserver.yaml:2: limits.connections: 0 is less than 1; …\nfileserver.yaml:2: limits.connections_per_address: 0 is less than 1; …\n" +
-				"fileserver.yaml:2: limits.half_open_timeout: 1ms is not between 1s and 1h; …\nfileserver.yaml:2: limits.idle_timeout: 1ms is less than 1s; …\nfileserver.yaml:2: limits.in_flight: 5000 is not between 1 and 1024; …"},
+				"fileserver.yaml:2: limits.half_open_timeout: 1ms is not between 1s and 1h; …\nfileserver.yaml:2: limits.idle_timeout: 1ms is less than 1s; …\nfileserver.yaml:2: limits.in_flight: 5000 is not between 1 and 1024; …\n" +
+				"fileserver.yaml:2: limits.locks_per_owner: 0 is less than 1; …\nfileserver.yaml:2: limits.locks_per_client: -1 is less than limits.locks_per_owner (0); …"},
 		{name: "share name", yaml: "shares: {'a/b': {path: srv}}\n", want: `fileserver.yaml:1: shares.a/b: "a/b" is no name for a share; …`},
 		{name: "folded names", yaml: "shares: {Data: {path: srv}, data: {path: srv}}\n", want: `fileserver.yaml:1: shares.data: differs from shares.Data only in upper and lower case; give it another name`},
 		{name: "no path", yaml: "shares: {data: {read_only: true}}\n", want: `fileserver.yaml:1: shares.data.path: is missing; write the directory to publish, e.g. path: /srv/data`},

@@ -99,6 +99,12 @@ func (c *Config) checkServices(bad *problems) {
 	if m := c.Limits.InFlight; m < 1 || m > 1024 {
 		bad.add("limits.in_flight", "%d is not between 1 and 1024; write e.g. 128", m)
 	}
+	if m := c.Limits.LocksPerOwner; m < 1 {
+		bad.add("limits.locks_per_owner", "%d is less than 1; write e.g. 65536", m)
+	}
+	if m := c.Limits.LocksPerClient; m < c.Limits.LocksPerOwner {
+		bad.add("limits.locks_per_client", "%d is less than limits.locks_per_owner (%d); write e.g. 262144", m, c.Limits.LocksPerOwner)
+	}
 	c.checkRDMA(bad)
 	c.checkSMB(bad)
 	c.checkMetrics(bad)

@@ -5,6 +5,7 @@ import (
 
 	"fileserver/smb/smbtest"
 	"fileserver/smb/wire"
+	"fileserver/vfs/lock"
 )
 
 const (
@@ -183,4 +184,27 @@ func (c *fileClient) twoResponses(p smbtest.Response, st, other wire.Status) {
 			c.T.Fatalf("%v: %v, want %v", r.Command, r.Status, want)
 		}
 	}
+}
+
+// An open, and a session, has no more locks than the limits say, whatever length they have.
+func TestLockLimits(t *testing.T) {
+	e := newFileEnv(t, nil)
+	e.srv.cfg.Locks.SetLimits(lock.Limits{PerOwner: 3, PerClient: 5})
+	e.touch("f")
+	c := e.files(wire.Dialect311)
+	a, b := c.must(want("f", wire.FileOpen)).FileID, c.must(want("f", wire.FileOpen)).FileID
+	const full = wire.StatusInsufficientResources
+	c.lock(a, 0, at(0, 1, exclusive), at(10, 1, shared), at(20, 0, exclusive))
+	c.lock(a, full, at(30, 1, exclusive))
+	c.lock(a, full, at(30, 0, exclusive))
+	c.lock(a, full, at(30, 1, wire.LockFlagExclusive)) // nor does it wait
+	c.lock(b, 0, at(40, 1, exclusive), at(50, 1, exclusive))
+	c.lock(b, full, at(60, 1, exclusive))
+	c.lock(a, 0, at(0, 1, unlock))
+	c.lock(b, 0, at(60, 1, exclusive))
+	c.closeFile(a)
+	c.closeFile(b)
+	b = c.must(want("f", wire.FileOpen)).FileID
+	c.lock(b, 0, at(0, 1, exclusive), at(10, 1, shared), at(20, 1, exclusive))
+	c.closeFile(b)
 }

@@ -84,6 +84,7 @@ const (
 	inOwnWay   obstacle = iota // a lock of the same open, or something else
 	inTheWay                   // another's, which the arbiter knows
 	zeroLength                 // another's without bytes
+	tooMany                    // none: the open, or its client, has as many locks as it may
 )
 
 // lockRange takes a lock, or tells what keeps it from that. Where it is a lock of another open without bytes w, if there is one, ends when such are
@@ -101,6 +102,10 @@ func (o *Open) lockRange(b byteRange, w *wait) (wire.Status, obstacle) {
 			return wire.StatusLockNotGranted, inOwnWay
 		}
 	}
+	limits := o.session.srv.cfg.Locks.Limits()
+	if limits.PerOwner > 0 && len(s.list) >= limits.PerOwner || limits.PerClient > 0 && o.session.ranges.Load() >= int64(limits.PerClient) {
+		return wire.StatusInsufficientResources, tooMany
+	}
 	zero := &o.session.srv.zeroLocks
 	if b.len == 0 {
 		zero.add(o, &b)
@@ -110,8 +115,11 @@ func (o *Open) lockRange(b byteRange, w *wait) (wire.Status, obstacle) {
 			return wire.StatusLockNotGranted, inTheWay
 		}
 	} else {
-		claimed, ok := o.claimGaps(&b)
-		if !ok {
+		claimed, c := o.claimGaps(&b)
+		switch {
+		case c != nil && c.Full:
+			return wire.StatusInsufficientResources, tooMany
+		case c != nil:
 			return wire.StatusLockNotGranted, inTheWay
 		}
 		if zero.forbid(o, &b, w) {
@@ -121,31 +129,32 @@ func (o *Open) lockRange(b byteRange, w *wait) (wire.Status, obstacle) {
 	}
 	s.list = append(s.list, b)
 	s.count.Add(1)
+	o.session.ranges.Add(1)
 	return wire.StatusSuccess, inOwnWay
 }
 
-// claimGaps locks, with the arbiter, those bytes of b that the open has not locked yet: all, or none. Called with ranges.mu held.
-func (o *Open) claimGaps(b *byteRange) (done []lock.Range, ok bool) {
+// claimGaps locks, with the arbiter, those bytes of b that the open has not locked yet: all, or none, and what is in the
+// way. ranges.mu is held.
+func (o *Open) claimGaps(b *byteRange) (done []lock.Range, c *lock.Conflict) {
 	m, owner := o.session.srv.cfg.Locks, o.lockOwner()
-	ok = true
 	o.ranges.parts(b.off, b.last(), func(r lock.Range, held, _ bool) {
-		if held || !ok {
+		if held || c != nil {
 			return
 		}
-		if ok = m.Lock(o.key, owner, r, b.exclusive) == nil; ok {
+		if c = m.Lock(o.key, owner, r, b.exclusive); c == nil {
 			done = append(done, r)
 		}
 	})
-	if !ok {
+	if c != nil {
 		o.unclaim(done)
 	}
-	return done, ok
+	return done, c
 }
 
 // unclaim unlocks what claimGaps has locked.
 func (o *Open) unclaim(done []lock.Range) {
 	for _, r := range done {
-		o.session.srv.cfg.Locks.Unlock(o.key, o.lockOwner(), r)
+		_ = o.session.srv.cfg.Locks.Unlock(o.key, o.lockOwner(), r) // each is as it was locked: none becomes two
 	}
 }
 
@@ -196,12 +205,13 @@ func (o *Open) unlockRange(off, n uint64) wire.Status {
 	b := s.list[found]
 	s.list = append(s.list[:found], s.list[found+1:]...)
 	s.count.Add(-1)
+	o.session.ranges.Add(-1)
 	if b.len > 0 {
 		m, owner := o.session.srv.cfg.Locks, o.lockOwner()
 		s.parts(b.off, b.last(), func(r lock.Range, held, exclusive bool) {
 			switch {
 			case !held:
-				m.Unlock(o.key, owner, r)
+				_ = m.Unlock(o.key, owner, r) // beyond the limit it stays locked until the close
 			case !exclusive && b.exclusive:
 				m.Lock(o.key, owner, r, false) // less than before never conflicts
 			}
@@ -226,6 +236,7 @@ func (o *Open) unlockAll() {
 	list, waits := s.list, s.waits
 	s.list, s.waits = nil, nil
 	s.count.Store(0)
+	o.session.ranges.Add(-int64(len(list)))
 	s.mu.Unlock()
 	for _, w := range waits {
 		w.end(wire.StatusRangeNotLocked)

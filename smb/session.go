@@ -42,6 +42,7 @@ type Session struct {
 	sealIn  *crypt.Sealer   // of requests
 	since   time.Time
 	sealed  atomic.Bool              // the client has encrypted a request without having to
+	ranges  atomic.Int64             // byte-range locks of its opens
 	user    atomic.Pointer[Identity] // a reauthentication can change it
 
 	mu       sync.Mutex

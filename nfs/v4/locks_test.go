@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"fileserver/vfs/lock"
 )
 
 const toEnd = 1<<64 - 1
@@ -143,4 +145,30 @@ func TestCourtesy(t *testing.T) {
 	a.connect()
 	a.ok(&nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
 	a.want(nfsv4.NFS4ERR_BAD_STATEID, putfh(fh), write(sa, 0, "x"))
+}
+
+// A lock-owner has no more locks than the limit says: it is told to come again, when it has given some back.
+func TestLockLimits(t *testing.T) {
+	r := newRig(t)
+	r.cfg.Locks.SetLimits(lock.Limits{PerOwner: 3})
+	c := r.client("a", 1)
+	s, fh := c.open("o", 3, 0)
+	l := locked(c.ok(putfh(fh), lockNew(s, "lo", nfsv4.WRITE_LT, 0, 10, false))[1])
+	for off := uint64(20); off < 60; off += 20 {
+		l = locked(c.ok(putfh(fh), lockMore(l, nfsv4.WRITE_LT, off, 10))[1])
+	}
+	c.want(nfsv4.NFS4ERR_DELAY, putfh(fh), lockMore(l, nfsv4.WRITE_LT, 80, 10))
+	for off := uint64(1); ; off += 2 { // to unlock what is within a lock makes two of it
+		if off > 10 {
+			t.Fatal("unlocking makes locks without end")
+		}
+		if n := r.cfg.Locks.Counts().Locks; n == 6 {
+			c.want(nfsv4.NFS4ERR_DELAY, putfh(fh), lockU(sid{Other: l.Other}, off, 1))
+			break
+		}
+		c.ok(putfh(fh), lockU(sid{Other: l.Other}, off, 1))
+	}
+	c.ok(putfh(fh), lockU(sid{Other: l.Other}, 0, toEnd))
+	c.ok(putfh(fh), lockMore(sid{Other: l.Other}, nfsv4.WRITE_LT, 80, 10))
+	c.ok(putfh(fh), closeOp(s))
 }

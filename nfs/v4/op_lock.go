@@ -89,6 +89,8 @@ func (c *compound) lock() proto.Status {
 	denied := c.tryLock(key, l.Owner, a.rng, write, false)
 	sid, closed := c.client.EndLock(l, denied == nil)
 	switch {
+	case denied != nil && denied.Full:
+		return proto.ErrDelay
 	case denied != nil && a.reclaim:
 		return proto.ErrReclaimConflict
 	case denied != nil:
@@ -129,7 +131,7 @@ func (c *compound) tryLock(key lock.FileKey, o lock.Owner, r lock.Range, write, 
 		} else {
 			denied = m.Lock(key, o, r, write)
 		}
-		if denied == nil || denied.Owner.Proto != state.ProtoNFS4 {
+		if denied == nil || denied.Full || denied.Owner.Proto != state.ProtoNFS4 {
 			return denied
 		}
 		a, expired := c.srv.clients.Expire(denied.Owner.Client, c.now)
@@ -243,10 +245,13 @@ func (c *compound) lockU() proto.Status {
 	if st != proto.OK {
 		return st
 	}
-	c.srv.cfg.Locks.Unlock(key, l.Owner, a.rng)
-	sid, closed := c.client.EndLock(l, true)
-	if closed {
+	err := c.srv.cfg.Locks.Unlock(key, l.Owner, a.rng)
+	sid, closed := c.client.EndLock(l, err == nil)
+	switch {
+	case closed:
 		return proto.ErrBadStateID
+	case err != nil:
+		return statusOf(err)
 	}
 	c.stateID(sid)
 	return proto.OK

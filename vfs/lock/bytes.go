@@ -1,6 +1,10 @@
 package lock
 
-import "math"
+import (
+	"math"
+
+	"fileserver/vfs"
+)
 
 // Lock gives o the range, shared or exclusive, replacing what it holds there; or returns a lock of another owner that is in
 // the way, and changes nothing.
@@ -17,22 +21,24 @@ func (m *Manager) Lock(k FileKey, o Owner, r Range, exclusive bool) *Conflict {
 	if c := f.conflict(&o, first, last, exclusive); c != nil {
 		return c.conflict()
 	}
-	held, before := f.holds(&o), f.locks.n
+	if !m.owners.room(&o, m.limits.Load(), 1) {
+		s.trim(f)
+		return &Conflict{Owner: o, Range: r, Exclusive: exclusive, Full: true}
+	}
+	before := f.locks.n
 	cut := f.cut(&o, first, last)
 	f.add(&o, first, last, exclusive)
-	m.counted(&k, f.locks.n-before)
-	if !held {
-		m.owners.add(&o, &k)
-	}
+	m.counted(&k, &o, f.locks.n-before)
 	if cut && !exclusive { // perhaps less than before
 		ready = f.wake()
 	}
 	return nil
 }
 
-// counted notes that the file has n locks more.
-func (m *Manager) counted(k *FileKey, n int) {
+// counted notes that o has n locks more on the file.
+func (m *Manager) counted(k *FileKey, o *Owner, n int) {
 	if n != 0 {
+		m.owners.count(o, k, n)
 		m.ranges[m.hash(k)%denyBuckets].Add(int32(n))
 	}
 }
@@ -56,36 +62,39 @@ func (m *Manager) test(k *FileKey, o *Owner, r Range, exclusive bool) *Conflict 
 	return nil
 }
 
-// Unlock takes the range from o, whether it holds all, some or none of it.
-func (m *Manager) Unlock(k FileKey, o Owner, r Range) {
+// Unlock takes the range from o, whether it holds all, some or none of it. To unlock what is in the middle of a lock makes two of it:
+// that fails with [vfs.ErrTooManyFiles] where o, or its client, has twice as many as it may take.
+func (m *Manager) Unlock(k FileKey, o Owner, r Range) error {
 	if r.Len == 0 {
-		return
+		return nil
 	}
-	call(m.unlock(&k, &o, r))
+	ready, err := m.unlock(&k, &o, r)
+	call(ready)
+	return err
 }
 
-func (m *Manager) unlock(k *FileKey, o *Owner, r Range) []func() {
+func (m *Manager) unlock(k *FileKey, o *Owner, r Range) ([]func(), error) {
 	s := m.lock(k)
 	defer s.mu.Unlock()
 	f := s.files[*k]
 	if f == nil {
-		return nil
+		return nil, nil
+	}
+	if r != (Range{0, ToEnd}) && !m.owners.room(o, m.limits.Load(), 2) {
+		return nil, vfs.ErrTooManyFiles
 	}
 	before := f.locks.n
 	if !f.cut(o, r.Off, r.last()) {
-		return nil
+		return nil, nil
 	}
-	m.counted(k, f.locks.n-before)
-	if !f.holds(o) {
-		m.owners.remove(o, k)
-	}
+	m.counted(k, o, f.locks.n-before)
 	ready := f.wake()
 	s.trim(f)
-	return ready
+	return ready, nil
 }
 
 // UnlockAll takes all locks of the file from o.
-func (m *Manager) UnlockAll(k FileKey, o Owner) { m.Unlock(k, o, Range{0, ToEnd}) }
+func (m *Manager) UnlockAll(k FileKey, o Owner) { _ = m.Unlock(k, o, Range{0, ToEnd}) }
 
 // Held reports whether o holds any lock of the file.
 func (m *Manager) Held(k FileKey, o Owner) bool {
@@ -112,7 +121,7 @@ func (m *Manager) Locks(k FileKey) []Conflict {
 }
 
 func (s *segment) conflict() *Conflict {
-	return &Conflict{s.owner, rangeOf(s.first, s.last), s.exclusive}
+	return &Conflict{Owner: s.by.owner, Range: rangeOf(s.first, s.last), Exclusive: s.exclusive}
 }
 
 func call(fns []func()) {

@@ -101,12 +101,12 @@ func (f *file) cacheable(key CacheKey, want Caching) Caching {
 
 // foreignLocks reports whether others than the key's client hold byte-range locks.
 func (f *file) foreignLocks(key CacheKey) bool {
-	found := false
-	f.locks.overlap(0, ^uint64(0), func(s *segment) bool {
-		found = s.owner.Proto != key.Proto || s.owner.Client != key.Client
-		return !found
-	})
-	return found
+	for o := range f.locks.held {
+		if o.Proto != key.Proto || o.Client != key.Client {
+			return true
+		}
+	}
+	return false
 }
 
 // State is what the client may cache: while it has not answered a recall, what it had before.

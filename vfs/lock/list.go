@@ -1,126 +1,79 @@
 package lock
 
-import "slices"
-
-// segment is a lock of the bytes first to last.
+// segment is a lock of the bytes first to last. It does not change while it is in a list.
 type segment struct {
-	owner       Owner
+	by          *holding
 	first, last uint64
 	exclusive   bool
+	serial      uint64 // tells those with the same first byte apart: the later ones are behind
 }
 
-// chunkMax is the size at which a chunk is split. Tests make it small.
-var chunkMax = 128
-
-// chunk is a part of a list. It is not empty.
-type chunk struct {
-	segs []segment // by first
-	last uint64    // the last byte of any of them
+// holding is what an owner has locked of a file. Its segments do not overlap.
+type holding struct {
+	owner Owner
+	tree  tree
+	n     int
 }
 
-// list is the locks of a file, by first byte. It is kept in chunks that tell how far they reach, so that a client with
-// a hundred thousand locks does not make others' locks slow.
+// list is the locks of a file, by first byte: all of them, and those of each owner. What it takes to find one grows with the logarithm of
+// their number, and locks of the same owner are passed over together, so that a client with a million locks does not make others' slow.
 type list struct {
-	chunks []*chunk
+	all    tree
 	n      int
-	held   map[Owner]int // segments of each owner
+	held   map[Owner]*holding
+	serial uint64
 }
 
-// insert adds a segment behind those with the same first byte.
-func (l *list) insert(s segment) {
+// insert adds a lock of o, of bytes that o has not locked, behind those with the same first byte.
+func (l *list) insert(o *Owner, first, last uint64, exclusive bool) {
+	h := l.held[*o]
+	if h == nil {
+		if l.held == nil {
+			l.held = make(map[Owner]*holding)
+		}
+		h = &holding{owner: *o}
+		l.held[*o] = h
+	}
 	l.n++
-	if l.held == nil {
-		l.held = make(map[Owner]int)
-	}
-	l.held[s.owner]++
-	if len(l.chunks) == 0 {
-		l.chunks = []*chunk{{segs: []segment{s}, last: s.last}}
-		return
-	}
-	i, _ := slices.BinarySearchFunc(l.chunks, s.first, func(c *chunk, first uint64) int { return order(c.segs[0].first, first) })
-	c := l.chunks[max(i-1, 0)] // the last one that begins before s, or at it
-	k, _ := slices.BinarySearchFunc(c.segs, s.first, func(e segment, first uint64) int { return order(e.first, first) })
-	c.segs = slices.Insert(c.segs, k, s)
-	c.last = max(c.last, s.last)
-	if len(c.segs) > chunkMax {
-		half := len(c.segs) / 2
-		next := &chunk{segs: slices.Clone(c.segs[half:])}
-		c.segs = slices.Clip(c.segs[:half])
-		c.measure()
-		next.measure()
-		l.chunks = slices.Insert(l.chunks, max(i-1, 0)+1, next)
-	}
-}
-
-// order puts what is looked for behind what is equal.
-func order(have, want uint64) int {
-	if have <= want {
-		return -1
-	}
-	return 1
-}
-
-// measure finds out how far the chunk reaches.
-func (c *chunk) measure() {
-	c.last = 0
-	for i := range c.segs {
-		c.last = max(c.last, c.segs[i].last)
-	}
+	h.n++
+	l.serial++
+	s := &segment{h, first, last, exclusive, l.serial}
+	l.all.insert(s)
+	h.tree.insert(s)
 }
 
 // overlap calls fn for the segments that have bytes of first to last, by first byte, until fn returns false.
-func (l *list) overlap(first, last uint64, fn func(*segment) bool) {
-	for _, c := range l.chunks {
-		if c.segs[0].first > last {
-			return
-		}
-		if c.last < first {
-			continue
-		}
-		for i := range c.segs {
-			s := &c.segs[i]
-			if s.first > last {
-				return
-			}
-			if s.last >= first && !fn(s) {
-				return
-			}
-		}
-	}
-}
+func (l *list) overlap(first, last uint64, fn func(*segment) bool) { l.all.overlap(first, last, fn) }
 
 // take removes the segments of o that have bytes of first to last, and returns them.
-func (l *list) take(o *Owner, first, last uint64) (taken []segment) {
-	if l.held[*o] == 0 {
+func (l *list) take(o *Owner, first, last uint64) (taken []*segment) {
+	h := l.held[*o]
+	if h == nil {
 		return nil
 	}
-	empty := false
-	for _, c := range l.chunks {
-		if c.segs[0].first > last {
-			break
-		}
-		if c.last < first {
-			continue
-		}
-		before := len(taken)
-		c.segs = slices.DeleteFunc(c.segs, func(s segment) bool {
-			hit := s.first <= last && s.last >= first && s.owner == *o
-			if hit {
-				taken = append(taken, s)
-			}
-			return hit
-		})
-		if len(taken) > before {
-			c.measure()
-			empty = empty || len(c.segs) == 0
-		}
+	h.tree.overlap(first, last, func(s *segment) bool {
+		taken = append(taken, s)
+		return true
+	})
+	if len(taken) == l.n { // the only owner gives everything up
+		*l = list{serial: l.serial}
+		return taken
 	}
-	if empty {
-		l.chunks = slices.DeleteFunc(l.chunks, func(c *chunk) bool { return len(c.segs) == 0 })
+	for _, s := range taken {
+		l.all.remove(s)
 	}
 	l.n -= len(taken)
-	if l.held[*o] -= len(taken); l.held[*o] == 0 {
+	if h.n -= len(taken); h.n == 0 {
 		delete(l.held, *o)
+		return taken
+	}
+	for _, s := range taken {
+		h.tree.remove(s)
 	}
 	return taken
+}
+
+// conflict finds the first lock of another owner that forbids o one of first to last.
+func (l *list) conflict(o *Owner, first, last uint64, exclusive bool) *segment {
+	return l.all.conflict(l.held[*o], first, last, exclusive)
 }

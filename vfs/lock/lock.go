@@ -31,6 +31,7 @@ type Manager struct {
 	Changes notify.Hub
 
 	seed   maphash.Seed
+	limits atomic.Pointer[Limits]
 	shards [shardCount]shard
 	// deny counts the opens that deny something, by hash of the file: most I/O finds 0 and is done.
 	deny [denyBuckets]atomic.Int32
@@ -65,13 +66,14 @@ func (f *file) idle() bool {
 	return f.opens == 0 && f.locks.n == 0 && len(f.waiters) == 0 && len(f.caches) == 0
 }
 
-// New makes a Manager without claims.
+// New makes a Manager without claims or limits.
 func New() *Manager {
 	m := &Manager{seed: maphash.MakeSeed()}
+	m.limits.Store(&Limits{})
 	for i := range m.shards {
 		m.shards[i].files = make(map[FileKey]*file)
 	}
-	m.owners.clients = make(map[client]map[Owner]map[FileKey]struct{})
+	m.owners.clients = make(map[client]*clientLocks)
 	m.names.of = make(map[FileKey]*Names)
 	m.waits.of = make(map[Owner]map[*Waiter]struct{})
 	return m

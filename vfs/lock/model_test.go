@@ -57,7 +57,6 @@ func (b *byteModel) want(o string) (all []string) {
 
 // TestModel runs random programs against a model that knows the locks of each byte.
 func TestModel(t *testing.T) {
-	lock.SmallChunks(t)
 	owners := []string{"a", "b", "c"}
 	rapid.Check(t, func(t *rapid.T) {
 		m := lock.New()

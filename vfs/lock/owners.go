@@ -7,39 +7,79 @@ type client struct {
 	id    uint64
 }
 
-// owners knows on which files who holds locks.
+// Limits bound the byte-range locks that are held, after merging. 0 is no limit.
+type Limits struct {
+	PerOwner  int // lock-owner, on all files
+	PerClient int
+}
+
+// SetLimits has limits hold from now on. What is held beyond them stays.
+func (m *Manager) SetLimits(l Limits) { m.limits.Store(&l) }
+
+// Limits are those that hold.
+func (m *Manager) Limits() Limits { return *m.limits.Load() }
+
+// owners knows on which files who holds how many locks. mu is a leaf.
 type owners struct {
 	mu      sync.Mutex
-	clients map[client]map[Owner]map[FileKey]struct{}
+	clients map[client]*clientLocks
+}
+
+type clientLocks struct {
+	n      int
+	owners map[Owner]*ownerLocks
+}
+
+type ownerLocks struct {
+	n     int
+	files map[FileKey]int
 }
 
 func (o *Owner) client() client { return client{o.Proto, o.Client} }
 
-func (os *owners) add(o *Owner, k *FileKey) {
+// count notes that o has n locks more on the file.
+func (os *owners) count(o *Owner, k *FileKey, n int) {
 	os.mu.Lock()
 	defer os.mu.Unlock()
 	c := os.clients[o.client()]
 	if c == nil {
-		c = make(map[Owner]map[FileKey]struct{})
+		c = &clientLocks{owners: make(map[Owner]*ownerLocks)}
 		os.clients[o.client()] = c
 	}
-	if c[*o] == nil {
-		c[*o] = make(map[FileKey]struct{})
+	l := c.owners[*o]
+	if l == nil {
+		l = &ownerLocks{files: make(map[FileKey]int)}
+		c.owners[*o] = l
 	}
-	c[*o][*k] = struct{}{}
+	c.n += n
+	l.n += n
+	if l.files[*k] += n; l.files[*k] == 0 {
+		delete(l.files, *k)
+	}
+	if l.n == 0 {
+		delete(c.owners, *o)
+	}
+	if c.n == 0 {
+		delete(os.clients, o.client())
+	}
 }
 
-func (os *owners) remove(o *Owner, k *FileKey) {
+// room reports whether o has fewer locks than times its limits.
+func (os *owners) room(o *Owner, limits *Limits, times int) bool {
+	if *limits == (Limits{}) {
+		return true
+	}
 	os.mu.Lock()
 	defer os.mu.Unlock()
 	c := os.clients[o.client()]
-	delete(c[*o], *k)
-	if len(c[*o]) == 0 {
-		delete(c, *o)
+	if c == nil {
+		return true
 	}
-	if len(c) == 0 {
-		delete(os.clients, o.client())
+	if limits.PerClient > 0 && c.n >= times*limits.PerClient {
+		return false
 	}
+	l := c.owners[*o]
+	return l == nil || limits.PerOwner == 0 || l.n < times*limits.PerOwner
 }
 
 type held struct {
@@ -51,11 +91,15 @@ type held struct {
 func (os *owners) of(c client, only *Owner) (all []held) {
 	os.mu.Lock()
 	defer os.mu.Unlock()
-	for o, keys := range os.clients[c] {
+	l := os.clients[c]
+	if l == nil {
+		return nil
+	}
+	for o, locks := range l.owners {
 		if only != nil && o != *only {
 			continue
 		}
-		for k := range keys {
+		for k := range locks.files {
 			all = append(all, held{o, k})
 		}
 	}
@@ -75,6 +119,6 @@ func (m *Manager) ReleaseClient(proto uint8, id uint64) {
 
 func (m *Manager) release(all []held) {
 	for i := range all {
-		call(m.unlock(&all[i].key, &all[i].owner, Range{0, ToEnd}))
+		m.UnlockAll(all[i].key, all[i].owner)
 	}
 }

@@ -29,30 +29,26 @@ type Conflict struct {
 	Owner     Owner
 	Range     Range // of the lock; Len is ToEnd if it has no end
 	Exclusive bool
+	// Full: nothing is in the way, but the owner or its client has as many locks as it may ([Limits]).
+	Full bool
 }
 
 // conflict finds the first lock of another owner that forbids one of o.
-func (f *file) conflict(o *Owner, first, last uint64, exclusive bool) (c *segment) {
-	f.locks.overlap(first, last, func(s *segment) bool {
-		if (exclusive || s.exclusive) && s.owner != *o {
-			c = s
-		}
-		return c == nil
-	})
-	return c
+func (f *file) conflict(o *Owner, first, last uint64, exclusive bool) *segment {
+	return f.locks.conflict(o, first, last, exclusive)
 }
 
-func (f *file) holds(o *Owner) bool { return f.locks.held[*o] > 0 }
+func (f *file) holds(o *Owner) bool { return f.locks.held[*o] != nil }
 
 // cut takes the bytes first to last out of the locks of o, splitting those that reach over them.
 func (f *file) cut(o *Owner, first, last uint64) bool {
 	taken := f.locks.take(o, first, last)
 	for _, s := range taken {
 		if s.first < first {
-			f.locks.insert(segment{*o, s.first, first - 1, s.exclusive})
+			f.locks.insert(o, s.first, first-1, s.exclusive)
 		}
 		if s.last > last {
-			f.locks.insert(segment{*o, last + 1, s.last, s.exclusive})
+			f.locks.insert(o, last+1, s.last, s.exclusive)
 		}
 	}
 	return len(taken) > 0
@@ -61,13 +57,12 @@ func (f *file) cut(o *Owner, first, last uint64) bool {
 // add gives o the bytes first to last, which it does not hold, and joins them with neighbours of the same kind.
 func (f *file) add(o *Owner, first, last uint64, exclusive bool) {
 	from, to := max(first, 1)-1, min(last, math.MaxUint64-1)+1
-	all := segment{*o, first, last, exclusive}
 	for _, s := range f.locks.take(o, from, to) {
 		if s.exclusive != exclusive {
-			f.locks.insert(s)
+			f.locks.insert(o, s.first, s.last, s.exclusive)
 			continue
 		}
-		all.first, all.last = min(all.first, s.first), max(all.last, s.last)
+		first, last = min(first, s.first), max(last, s.last)
 	}
-	f.locks.insert(all)
+	f.locks.insert(o, first, last, exclusive)
 }

@@ -104,12 +104,12 @@ func (w *Waiter) blockers() (all []Owner) {
 	if f == nil {
 		return nil
 	}
-	f.locks.overlap(w.first, w.last, func(l *segment) bool {
-		if (l.exclusive || w.exclusive) && l.owner != w.owner {
-			all = append(all, l.owner)
+	own := f.locks.held[w.owner]
+	for o, h := range f.locks.held {
+		if h != own && h.tree.conflict(nil, w.first, w.last, w.exclusive) != nil {
+			all = append(all, o)
 		}
-		return true
-	})
+	}
 	return all
 }
 

@@ -91,9 +91,12 @@ func TestStrangersAreClosed(t *testing.T) {
 
 // TestConnectionLimitsConfigured: the limits of the configuration reach every server.
 func TestConnectionLimitsConfigured(t *testing.T) {
-	cfg := configure(t, smbYAML+"limits: {connections: 7, connections_per_address: 3, half_open_timeout: 5s, idle_timeout: 6s}\n")
+	cfg := configure(t, smbYAML+"limits: {connections: 7, connections_per_address: 3, half_open_timeout: 5s, idle_timeout: 6s, locks_per_owner: 8, locks_per_client: 9}\n")
 	addUser(t, cfg)
 	s, _ := start(t, cfg)
+	if l := s.locks.Limits(); l.PerOwner != 8 || l.PerClient != 9 {
+		t.Errorf("%+v", l)
+	}
 	l := s.connLimits("x", "y", nil)
 	if l.Total != 7 || l.PerClient != 3 || l.HalfOpen != 5*time.Second || l.Idle != 6*time.Second {
 		t.Errorf("%+v", l)

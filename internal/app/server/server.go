@@ -73,6 +73,7 @@ func Start(cfg *config.Config, log *Log, version string) (*Server, error) {
 
 func startOn(sys system, cfg *config.Config, log *Log, version string) (s *Server, err error) {
 	s = &Server{log: log, cfg: cfg, locks: lock.New()}
+	s.locks.SetLimits(lock.Limits{PerOwner: cfg.Limits.LocksPerOwner, PerClient: cfg.Limits.LocksPerClient})
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.release(context.Background()))

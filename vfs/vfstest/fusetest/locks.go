@@ -59,7 +59,7 @@ func (r *raw) GetLk(cancel <-chan struct{}, in *fuse.LkIn, out *fuse.LkOut) fuse
 func (r *raw) SetLk(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 	k, o, rng := r.request(in)
 	if in.Lk.Typ == syscall.F_UNLCK {
-		r.locks.Unlock(k, o, rng)
+		_ = r.locks.Unlock(k, o, rng) // there are no limits
 		return fuse.OK
 	}
 	if c := r.locks.Lock(k, o, rng, in.Lk.Typ == syscall.F_WRLCK); c != nil {
