@@ -79,6 +79,36 @@ func TestNoSecondNonce(t *testing.T) {
 	}
 }
 
+// Where the client has asked to bind the session, and failed, the refusals of what it asks for in it are signed: clients insist.
+func TestRefusedAfterBinding(t *testing.T) {
+	for _, alg := range []crypt.Algorithm{crypt.AESGMAC, crypt.AESCMAC} {
+		e := newEnv(t, nil)
+		first := e.client()
+		first.SignAlgs = []crypt.Algorithm{alg}
+		first.Connect(wire.Dialect311)
+		first.MustLogin("ann", "secret")
+		key := e.srv.session(first.SessionID).signer
+		c := e.client()
+		c.SignAlgs = first.SignAlgs
+		c.Connect(wire.Dialect311)
+		if st, _ := c.Login("bob", "hidden", smbtest.Setup{Bind: first}); st != wire.StatusAccessDenied {
+			t.Fatal(st)
+		}
+		q := wire.TreeConnectRequest{Path: wire.AppendUTF16(nil, `\\server\data`)}
+		c.SessionID, c.Signer, c.Sign = first.SessionID, first.Signer, true
+		if err := c.W.Send(c.Message(smbtest.Request{Command: wire.CmdTreeConnect, Body: q.Append})); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := c.W.Recv(smbtest.Timeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := wire.Status(le.Uint32(answer[8:])); st != wire.StatusUserSessionDeleted || key.Verify(answer) != nil {
+			t.Errorf("%v: %v, signed with the session's key: %v", alg, st, key.Verify(answer) == nil)
+		}
+	}
+}
+
 // An authentication that fails ends the session. Where the client encrypts nobody else can have it do so.
 func TestInjectedSessionSetup(t *testing.T) {
 	e := newEnv(t, func(c *Config) { c.Encryption = Required })

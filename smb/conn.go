@@ -39,6 +39,7 @@ type Conn struct {
 	channels      map[uint64]*channel // by session
 	past          *channel            // of the session that has ended last: its key signs that it has
 	setups        map[uint64]*setup   // authentications being made, by session
+	binding       uint64              // the session that the client has asked for last to be bound, with its key
 	negotiating   bool                // a NEGOTIATE has come
 	again         bool                // it was a multi-protocol one, and one more may come
 	preauth       crypt.Preauth       // of the negotiation
@@ -132,6 +133,13 @@ func (c *Conn) pastChannel() *channel {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.past
+}
+
+// askedToBind reports whether the client has asked, with the session's key, to bind the session to this connection.
+func (c *Conn) askedToBind(s *Session) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.binding == s.id
 }
 
 // drop ends the connection.

@@ -246,6 +246,10 @@ func (r *request) withoutSession(row *command) wire.Status {
 // with it here. With AES-GMAC that is so: its nonce is the message ID (MS-SMB2 3.1.4.1), and only within one connection is
 // that used once. Who replayed a signed request on a connection of its own would get a second signature under a
 // nonce, and two give away the key that authenticates.
+//
+// A connection on which the client has asked to bind the session is different: the protocol has the session's key sign the refusals
+// there (MS-SMB2 3.3.4.1.1), and clients insist. Who has captured such a request gets a second signature
+// from any server.
 func (r *request) keyOfAbsent() *crypt.Signer {
 	s := r.conn.srv.session(r.hdr.SessionID)
 	if s == nil {
@@ -254,7 +258,7 @@ func (r *request) keyOfAbsent() *crypt.Signer {
 		}
 		return nil
 	}
-	if s.signing == crypt.AESGMAC {
+	if s.signing == crypt.AESGMAC && !r.conn.askedToBind(s) {
 		return nil
 	}
 	return s.signer

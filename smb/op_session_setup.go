@@ -189,6 +189,9 @@ func (r *request) bindable(id uint64) (*Session, wire.Status) {
 	signed := r.hdr.Flags&wire.FlagSigned != 0
 	authentic := s != nil && signed && r.verify(s.signer)
 	if authentic {
+		r.conn.mu.Lock()
+		r.conn.binding = s.id
+		r.conn.mu.Unlock()
 		// The responses to a binding that is not complete, or fails, are signed with the session's key: the protocol wants it so, also with
 		// AES-GMAC, whose nonces may repeat on this connection (MS-SMB2 3.3.4.1.1).
 		r.signer, r.sign = s.signer, true
