@@ -22,7 +22,7 @@ type attack struct {
 }
 
 // attacks are all cases.
-var attacks = slices.Concat(idleAttacks, nfsAttacks)
+var attacks = slices.Concat(idleAttacks, unreadAttacks, nfsAttacks)
 
 // TestHostile: the victim's work goes on, whatever others do. It prints what each attack cost the victim.
 func TestHostile(t *testing.T) {

@@ -35,7 +35,7 @@ var (
 // frame is the configuration of every case. A case adds sections of its own: limits, above all.
 const frame = `
 listen: [127.0.0.1]
-allow: [127.0.0.1/32, 127.0.0.3/32]
+allow: [127.0.0.1/32, 127.0.0.3/32, 127.0.1.0/24]
 `
 
 // These are the sections with the share and the ports; a case that has more to say of them replaces them.
@@ -249,4 +249,14 @@ func round(ctx context.Context, s bench.Session, name string) error {
 		return err
 	}
 	return s.Remove(ctx, name)
+}
+
+// logged checks that the server's log has the texts.
+func (r *rig) logged(texts ...string) {
+	r.Helper()
+	for _, text := range texts {
+		if !strings.Contains(r.log.String(), text) {
+			r.Errorf("the server does not log %q", text)
+		}
+	}
 }

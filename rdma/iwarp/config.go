@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"time"
 )
 
@@ -50,7 +51,10 @@ type Config struct {
 	// KeepAlive is the idle time before TCP probes the peer; 0: 30 s.
 	KeepAlive time.Duration
 
+	// Admits reports whether connections from an address are taken; nil: all are.
+	Admits func(netip.Addr) bool
 	// MaxHalfOpen bounds the connections that have not sent their MPA request, per listener; 0: 256.
+	// When all are taken the client that has most loses one to a newcomer.
 	MaxHalfOpen int
 	// Backlog bounds the requests that wait for [rdma.Listener.Accept], per listener; 0: 256.
 	Backlog int

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -161,6 +163,42 @@ func TestRefused(t *testing.T) {
 func isReset(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && socketError(err).Reason == ReasonReset
+}
+
+// TestHalfOpenOfOneClient: who opens connections and says nothing does not keep other clients out, and an address that
+// is not admitted is closed at once.
+func TestHalfOpenOfOneClient(t *testing.T) {
+	p, l := listenRaw(t, Config{MaxHalfOpen: 32, RequestTimeout: time.Minute, Admits: func(a netip.Addr) bool {
+		return a != netip.MustParseAddr("127.0.0.2")
+	}})
+	dial := func(from string) net.Conn {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		c, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	closed := func(c net.Conn) {
+		t.Helper()
+		c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("not closed: %v", err)
+		}
+	}
+	closed(dial("127.0.0.2"))
+	reasonCounted(t, p, ReasonNotAdmitted)
+	for range 32 {
+		dial("127.0.0.3")
+	}
+	closed(dial("127.0.0.3"))
+	reasonCounted(t, p, ReasonHalfOpenLimit)
+	a := dialRaw(t, l)
+	a.write(siwRequest)
+	if err := acceptID(t, l).Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestHalfOpenLimit(t *testing.T) {

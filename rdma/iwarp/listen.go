@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"fileserver/internal/connlimit"
 	"fileserver/rdma"
 )
 
@@ -22,10 +23,11 @@ type listener struct {
 	requests chan *connID
 	done     chan struct{} // closed by Close
 	wg       sync.WaitGroup
+	limits   *connlimit.Table // of connections that are half open
 
 	mu       sync.Mutex
 	closed   bool
-	halfOpen map[*net.TCPConn]struct{}
+	halfOpen map[*net.TCPConn]*connlimit.Entry
 }
 
 // Listen implements rdma.Provider.
@@ -49,7 +51,8 @@ func (p *Provider) ListenShared(ctx context.Context, addr netip.AddrPort, cfg Li
 	l := &listener{
 		p: p, tcp: nl.(*net.TCPListener), plain: cfg.Plain,
 		requests: make(chan *connID, p.cfg.Backlog), done: make(chan struct{}),
-		halfOpen: make(map[*net.TCPConn]struct{}),
+		halfOpen: make(map[*net.TCPConn]*connlimit.Entry),
+		limits:   connlimit.New(connlimit.Config{Admits: p.cfg.Admits, Total: p.cfg.MaxHalfOpen}),
 	}
 	p.mu.Lock()
 	if p.closed {
@@ -128,9 +131,13 @@ func (l *listener) run() {
 			time.Sleep(50 * time.Millisecond)
 			continue
 		}
-		if !l.admit(conn) {
-			l.p.stats.refused(ReasonHalfOpenLimit)
-			l.p.cfg.Log.Warn("iwarp connection refused", "remote", addrPort(conn.RemoteAddr()), "reason", ReasonHalfOpenLimit.String())
+		if err := l.admit(conn); err != nil {
+			reason := ReasonHalfOpenLimit
+			if errors.Is(err, connlimit.NotAdmitted) {
+				reason = ReasonNotAdmitted
+			}
+			l.p.stats.refused(reason)
+			l.p.cfg.Log.Warn("iwarp connection refused", "remote", addrPort(conn.RemoteAddr()), "reason", reason.String())
 			_ = conn.Close()
 			continue
 		}
@@ -139,21 +146,47 @@ func (l *listener) run() {
 	}
 }
 
-// admit counts a connection that has not sent its request.
-func (l *listener) admit(conn *net.TCPConn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || len(l.halfOpen) >= l.p.cfg.MaxHalfOpen {
-		return false
+// halfOpen is a connection that has not sent its request. It implements [connlimit.Conn].
+type halfOpen struct {
+	l    *listener
+	conn *net.TCPConn
+}
+
+func (halfOpen) Busy() bool { return false }
+
+// End makes greet give up, unless it has its request by now.
+func (h halfOpen) End(error) {
+	h.l.mu.Lock()
+	defer h.l.mu.Unlock()
+	if h.l.halfOpen[h.conn] != nil {
+		_ = h.conn.SetReadDeadline(past)
 	}
-	l.halfOpen[conn] = struct{}{}
+}
+
+// admit counts a connection that has not sent its request, or says why it is not taken.
+func (l *listener) admit(conn *net.TCPConn) error {
+	e, err := l.limits.Add(addrPort(conn.RemoteAddr()).Addr())
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		e.Remove()
+		return rdma.ErrClosed
+	}
+	l.halfOpen[conn] = e
 	l.p.stats.halfOpen.Add(1)
-	return true
+	_ = conn.SetReadDeadline(time.Now().Add(l.p.cfg.RequestTimeout))
+	l.mu.Unlock()
+	e.Attach(halfOpen{l, conn})
+	return nil
 }
 
 func (l *listener) settle(conn *net.TCPConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.halfOpen[conn].Remove()
 	delete(l.halfOpen, conn)
 	l.p.stats.halfOpen.Add(-1)
 }
@@ -161,7 +194,6 @@ func (l *listener) settle(conn *net.TCPConn) {
 // greet reads a connection's request and queues it for Accept.
 func (l *listener) greet(conn *net.TCPConn) {
 	defer l.wg.Done()
-	l.deadline(conn)
 	if l.plain != nil {
 		mpa, err := beginsLikeMPA(conn)
 		if !mpa && err == nil {
@@ -192,17 +224,6 @@ func (l *listener) greet(conn *net.TCPConn) {
 	l.settle(conn)
 	_ = conn.SetReadDeadline(time.Time{})
 	l.offer(conn, req)
-}
-
-// deadline gives a connection its time for the request; none once the listener is closed.
-func (l *listener) deadline(conn *net.TCPConn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t := time.Now().Add(l.p.cfg.RequestTimeout)
-	if l.closed {
-		t = past
-	}
-	_ = conn.SetReadDeadline(t)
 }
 
 // refuse counts and closes a connection that will not become one of ours.

@@ -2,7 +2,6 @@ package iwarp
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,7 +42,6 @@ type queuePair struct {
 	state qpState
 	sq    sendQueue
 	reads readQueue
-	rng   uint64      // state of salt
 	timer *time.Timer // bounds qpClosing
 
 	rtrTimer  *time.Timer // see armRTRTimerLocked; nil: not, or no more
@@ -66,7 +64,7 @@ func newQP(id *connID, pd *protectionDomain, cfg rdma.QPConfig) (*queuePair, err
 	}
 	q := &queuePair{
 		id: id, cfg: &id.p.cfg, stats: &id.p.stats, pd: pd, num: pd.dev.nextQPN(),
-		send: scq, flushed: make(chan struct{}), rng: rand.Uint64(),
+		send: scq, flushed: make(chan struct{}),
 	}
 	q.sq.init(scq, q.num, cfg)
 	q.rq.init(rcq, q.num, cfg)
@@ -155,14 +153,6 @@ func (q *queuePair) sent() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.sq.next == q.sq.tail
-}
-
-// salt is a number a peer cannot foretell. Called with mu held.
-func (q *queuePair) salt() uint32 {
-	q.rng ^= q.rng << 13
-	q.rng ^= q.rng >> 7
-	q.rng ^= q.rng << 17
-	return uint32(q.rng >> 32)
 }
 
 // readQueue holds the peer's READs that are not answered in full, oldest first.

@@ -59,6 +59,7 @@ const (
 	ReasonMPAEarlyData
 	ReasonMPARTR
 	ReasonHalfOpenLimit
+	ReasonNotAdmitted
 	ReasonBacklog
 	ReasonRejected // by the consumer
 	reasonCount
@@ -119,6 +120,7 @@ var reasons = [reasonCount]struct {
 	ReasonMPAEarlyData:           {name: "mpa_early_data"},
 	ReasonMPARTR:                 {name: "mpa_rtr"},
 	ReasonHalfOpenLimit:          {name: "half_open_limit"},
+	ReasonNotAdmitted:            {name: "not_admitted"},
 	ReasonBacklog:                {name: "backlog_full"},
 	ReasonRejected:               {name: "rejected"},
 }

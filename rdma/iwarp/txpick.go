@@ -1,6 +1,10 @@
 package iwarp
 
-import "fileserver/rdma"
+import (
+	"math/rand/v2"
+
+	"fileserver/rdma"
+)
 
 // build fills a batch; it says whether there is anything to send. Called with mu held.
 func (t *transmitter) build() bool {
@@ -104,7 +108,7 @@ func (t *transmitter) pickWQE() bool {
 		}
 		return false
 	}
-	q.sq.begin(e, q.salt())
+	q.sq.begin(e, rand.Uint32()) // of a ChaCha8: from the tags it has seen a peer cannot foretell the next
 	m := message{active: true, wqe: e, left: int(e.length)}
 	switch e.op {
 	case rdma.OpWrite:

@@ -37,6 +37,11 @@ func (s *Server) connLimits(protocol, transport string, admits func(netip.Addr) 
 	}
 }
 
+// admits reports whether any share admits an address, for any protocol.
+func (s *Server) admits(a netip.Addr) bool {
+	return s.exports.Admits(a) || s.smb != nil && s.smb.Admits(a)
+}
+
 // connMemory is what the requests of one connection may hold of the buffers, bytes: limits.connection_memory, or else
 // what is usual, if that is not too large a part of all.
 func (s *Server) connMemory(usual int) int {

@@ -20,7 +20,11 @@ type Log struct {
 func NewLog(w io.Writer, cfg config.Log) *Log {
 	l := &Log{level: new(slog.LevelVar), json: new(atomic.Bool)}
 	opts := &slog.HandlerOptions{Level: l.level}
-	l.Logger = slog.New(&eitherHandler{l.json, slog.NewTextHandler(w, opts), slog.NewJSONHandler(w, opts)})
+	all := &eitherHandler{l.json, slog.NewTextHandler(w, opts), slog.NewJSONHandler(w, opts)}
+	told := func(message string, level slog.Level, lines int) {
+		slog.New(all).Log(context.Background(), level, "log lines were left out", "lines", lines, "message", message)
+	}
+	l.Logger = slog.New(&limitHandler{all, &logLimits{told: told, by: map[string]*logBucket{}}})
 	l.Set(cfg)
 	return l
 }

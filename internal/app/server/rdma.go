@@ -49,9 +49,10 @@ type system struct {
 type rdmaSide struct {
 	log      *Log
 	cfg      *config.Config
-	software *iwarp.Provider // nil: not used
-	devices  deviceProvider  // nil: not used
-	why      []string        // reasons for that
+	admits   func(netip.Addr) bool // reports whether any share admits an address
+	software *iwarp.Provider       // nil: not used
+	devices  deviceProvider        // nil: not used
+	why      []string              // reasons for that
 	scan     func() (*discover.Topology, error)
 	glance   func() string
 	domains  domains
@@ -79,7 +80,7 @@ type rdmaSide struct {
 func (s *Server) newRDMA(sys system) *rdmaSide {
 	cfg := s.cfg
 	r := &rdmaSide{
-		log: s.log, cfg: cfg, scan: sys.scan, glance: sys.glance, wake: make(chan struct{}, 1), told: map[string]string{},
+		log: s.log, admits: s.admits, cfg: cfg, scan: sys.scan, glance: sys.glance, wake: make(chan struct{}, 1), told: map[string]string{},
 		domains: domains{pool: s.pool, own: cfg.RDMA.Domain == config.DomainConnection},
 		sites:   map[place]site{}, open: map[place]rdma.Listener{}, topo: new(discover.Topology),
 	}
@@ -109,7 +110,7 @@ func (r *rdmaSide) openSoftware() error {
 		crc = iwarp.CRCAlways
 	}
 	var err error
-	if r.software, err = iwarp.New(iwarp.Config{Log: r.log.Logger, CRC: crc, MaxFPDU: c.MaxFPDU}); err != nil {
+	if r.software, err = iwarp.New(iwarp.Config{Log: r.log.Logger, CRC: crc, Admits: r.admits, MaxFPDU: c.MaxFPDU}); err != nil {
 		err = fmt.Errorf("iwarp: %w", err)
 		r.log.Error("a provider is missing", "provider", "iwarp", "err", err)
 	}
