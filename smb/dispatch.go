@@ -67,7 +67,7 @@ var commands = [wire.Commands]command{
 	wire.CmdOplockBreak:    {parse: parseOplockBreak, tree: true},
 }
 
-// parse makes the request's operation of its message. What is wrong with it is answered later, when the request is known to be of whom it says.
+// parse makes the request's operation of its message. An error is answered later, after session, signature and tree have been checked.
 func (r *request) parse() {
 	if r.hdr.Command >= wire.Commands {
 		r.bad = wire.StatusInvalidParameter
