@@ -142,7 +142,7 @@ func NewServer(cfg Config) (*Server, error) {
 		cfg: cfg, conns: map[*Conn]struct{}{}, sessions: map[uint64]*Session{}, clock: clock.New(),
 		ipc: &Share{Name: "IPC$", Comment: "IPC Service"},
 	}
-	s.links.locks = cfg.Locks
+	s.links.locks, s.streams.locks = cfg.Locks, cfg.Locks
 	s.target = ntlm.Target{
 		Computer: strings.ToUpper(cfg.Name), Domain: strings.ToUpper(cfg.Workgroup),
 		DNSComputer: strings.ToLower(cfg.Name), DNSDomain: strings.ToLower(cfg.Workgroup),

@@ -15,6 +15,8 @@ import (
 // streams are the named streams that are open. mu is taken after every other mutex of this package but links.mu, with which it is
 // never held.
 type streams struct {
+	locks *lock.Manager // is told which extended attributes are open
+
 	mu   sync.Mutex
 	fs   [16]byte // stands for the file system in the arbiter's keys of streams
 	last uint64
@@ -59,6 +61,7 @@ func (t *streams) join(file lock.FileKey, ref namespace.StreamRef) (*stream, wir
 	t.last++
 	s := &stream{file: file, key: lock.FileKey{FS: t.fs, Object: t.last}, ref: ref, opens: 1}
 	t.of[file] = append(t.of[file], s)
+	t.locks.NameStream(file, ref.Attr(), s.key)
 	return s, wire.StatusSuccess
 }
 
@@ -111,6 +114,7 @@ func (s *stream) release() {
 
 // drop takes a stream out of the table. t.mu is held.
 func (t *streams) drop(s *stream) {
+	t.locks.ForgetStream(s.file, s.ref.Attr(), s.key)
 	all := slices.DeleteFunc(t.of[s.file], func(x *stream) bool { return x == s })
 	if t.of[s.file] = all; len(all) == 0 {
 		delete(t.of, s.file)
@@ -153,6 +157,8 @@ func (t *streams) rename(s *stream, ref namespace.StreamRef) (old namespace.Stre
 		return s.ref, false
 	}
 	old, s.ref = s.ref, ref
+	t.locks.ForgetStream(s.file, old.Attr(), s.key)
+	t.locks.NameStream(s.file, ref.Attr(), s.key)
 	return old, true
 }
 

@@ -3,9 +3,11 @@ package v4
 import (
 	"strings"
 
+	"fileserver/nfs"
 	"fileserver/nfs/v4/proto"
 	"fileserver/nfs/xdr"
 	"fileserver/vfs"
+	"fileserver/vfs/lock"
 )
 
 // Limits of extended attributes, bytes: those of Linux.
@@ -53,6 +55,40 @@ func (c *compound) getXattr() proto.Status {
 	return proto.OK
 }
 
+// claimXattr claims accesses of an extended attribute of the current object that may be open as a stream of SMB: its share modes hold, and
+// what clients cache of it is recalled. The claim is to be closed.
+func (c *compound) claimXattr(name string, access lock.Access) (xattrClaim, proto.Status) {
+	locks := c.srv.cfg.Locks
+	for range maxOpenTries {
+		key, open := locks.Stream(c.cur.node.Identity(), name)
+		if !open {
+			return xattrClaim{}, proto.OK
+		}
+		o, rc, err := locks.OpenRecall(key, lock.CacheKey{}, access, 0, nfs.KeepToChange)
+		switch {
+		case rc != nil:
+			if !nfs.Answered(c.ctx, rc) {
+				return xattrClaim{}, proto.ErrDelay
+			}
+		case err != nil:
+			return xattrClaim{}, proto.ErrAccess
+		default:
+			return xattrClaim{o}, proto.OK
+		}
+	}
+	return xattrClaim{}, proto.ErrDelay
+}
+
+// xattrClaim is a claim on an extended attribute, if there needs to be one.
+type xattrClaim struct{ o *lock.Open }
+
+// Close gives the claim up.
+func (x xattrClaim) Close() {
+	if x.o != nil {
+		x.o.Close()
+	}
+}
+
 type setXattrArgs struct {
 	how         uint32 // setxattr_option4
 	name, value []byte
@@ -80,6 +116,11 @@ func (c *compound) setXattr() proto.Status {
 		return proto.ErrXattr2Big
 	}
 	n := c.cur.node
+	claim, st := c.claimXattr(name, lock.Write)
+	if st != proto.OK {
+		return st
+	}
+	defer claim.Close()
 	defer c.lockDir(&c.cur).Unlock()
 	before := c.change(n)
 	// SETXATTR4_EITHER, _CREATE and _REPLACE are 0, 1 and 2, as vfs.XattrFlags are.
@@ -143,6 +184,11 @@ func (c *compound) removeXattr() proto.Status {
 		return st
 	}
 	n := c.cur.node
+	claim, st := c.claimXattr(name, lock.Write|lock.Delete)
+	if st != proto.OK {
+		return st
+	}
+	defer claim.Close()
 	defer c.lockDir(&c.cur).Unlock()
 	before := c.change(n)
 	if err := x.RemoveXattr(c.ctx, c.creds(), name); err != nil {

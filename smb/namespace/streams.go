@@ -27,6 +27,9 @@ type StreamRef struct {
 	attr string // the extended attribute
 }
 
+// Attr is the extended attribute that the stream is kept in.
+func (r StreamRef) Attr() string { return r.attr }
+
 // NewStream is the stream of a name that is not there yet.
 func NewStream(name string) StreamRef { return StreamRef{name, streamPrefix + name + streamSuffix} }
 

@@ -36,12 +36,13 @@ type Manager struct {
 	// deny counts the opens that deny something, by hash of the file: most I/O finds 0 and is done.
 	deny [denyBuckets]atomic.Int32
 	// cached counts the caches, likewise, and ranges the byte-range locks.
-	cached [denyBuckets]atomic.Int32
-	caches atomic.Int64 // all of them
-	ranges [denyBuckets]atomic.Int32
-	owners owners
-	waits  waits
-	names  names
+	cached  [denyBuckets]atomic.Int32
+	caches  atomic.Int64 // all of them
+	ranges  [denyBuckets]atomic.Int32
+	owners  owners
+	waits   waits
+	names   names
+	streams streams
 }
 
 type shard struct {
@@ -74,6 +75,7 @@ func New() *Manager {
 		m.shards[i].files = make(map[FileKey]*file)
 	}
 	m.owners.clients = make(map[client]*clientLocks)
+	m.streams.of = make(map[streamName]FileKey)
 	m.names.of = make(map[FileKey]*Names)
 	m.waits.of = make(map[Owner]map[*Waiter]struct{})
 	return m
