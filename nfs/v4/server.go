@@ -130,6 +130,10 @@ func (s *Server) Run(ctx context.Context) {
 // Tick does what is due; [Server.Run] calls it.
 func (s *Server) Tick() { s.act(s.clients.Tick(s.cfg.Now())) }
 
+// Close releases all files that clients have open. It is called when no calls are executed any more. The clients can reclaim
+// what they had after a restart.
+func (s *Server) Close() { s.act(s.clients.Close()) }
+
 // act does what the machine of states leaves to be done. No lock is held.
 func (s *Server) act(a state.Actions) {
 	for _, l := range a.Unlock {

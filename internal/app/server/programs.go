@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+
 	"fileserver/config"
 	"fileserver/nfs"
 	"fileserver/nfs/mount"
@@ -30,7 +32,10 @@ func (s *Server) programs() ([]*rpc.Program, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.goBackground(v.Run)
+		s.goBackground(func(ctx context.Context) {
+			v.Run(ctx)
+			v.Close() // the services have ended
+		})
 		s.addNFS4Metrics(v)
 		list = append(list, v.Program())
 	}

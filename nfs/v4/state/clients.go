@@ -87,6 +87,18 @@ func (s *Clients) Tick(now time.Time) (a Actions) {
 	return a
 }
 
+// Close ends the state of all clients when the server stops. Their records stay, so that they can reclaim after a restart
+// (RFC 8881 8.4.2).
+func (s *Clients) Close() (a Actions) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.byID {
+		a.add(s.remove(c))
+	}
+	a.Forget = nil
+	return a
+}
+
 // Expire removes the client with the ID, which a conflicting lock names, if its lease has expired; otherwise it returns false.
 func (s *Clients) Expire(id uint64, now time.Time) (Actions, bool) {
 	s.mu.Lock()
