@@ -12,34 +12,34 @@ type Call struct {
 	Prog, Vers, Proc uint32
 	Args             []byte // encoded; with Send, up to the data
 	Send             int    // bytes of the slot's memory that follow Args: a multiple of 4
-	Recv             int    // bytes of bulk data that the results may have: at most the slot's memory
+	Recv             int    // most bytes of bulk data in the results; at most the slot's memory
 
-	// Results follow accept_stat, without what is in Placed: valid until the slot's next call.
+	// Results are the bytes that follow accept_stat, without Placed. They are valid until the slot's next call.
 	Results []byte
-	// Placed is bulk data that came beside the results (RFC 8166 3.4.6): valid as long.
+	// Placed is bulk data that came outside the results, by RDMA (RFC 8166 3.4.6). It is valid as long as Results.
 	Placed []byte
 }
 
-// Slot makes one call at a time: it is one goroutine's.
+// Slot makes one call at a time. One goroutine uses it.
 type Slot interface {
-	// Data is memory for the data to be sent. Calls with Recv overwrite it.
+	// Data returns the memory for the data to send. Calls with Recv overwrite it.
 	Data() []byte
-	// Do makes a call. When ctx ends first, the connection may be ended with it.
-	// A call that was not executed is an *[AcceptError].
+	// Do makes a call. If ctx ends first, the connection may end, too.
+	// If the server did not execute the call, the error is an *[AcceptError].
 	Do(ctx context.Context, call *Call) error
-	// Release gives the slot's memory back.
+	// Release frees the slot's memory.
 	Release() error
 }
 
 // Caller is a connection. Its methods are safe for concurrent use.
 type Caller interface {
-	// NewSlot makes a slot with n bytes of memory for bulk data.
+	// NewSlot returns a slot with n bytes of memory for bulk data.
 	NewSlot(ctx context.Context, n int) (Slot, error)
-	// Close ends the connection. No slot is in use.
+	// Close ends the connection. No slot may be in use.
 	Close() error
 }
 
-// AcceptError is a call that the server has not executed (RFC 5531 9 accept_stat).
+// AcceptError says that the server did not execute a call (accept_stat, RFC 5531 section 9).
 type AcceptError struct {
 	Prog, Vers, Proc uint32
 	Stat             rpc.AcceptStat
@@ -47,5 +47,5 @@ type AcceptError struct {
 
 // Error implements error.
 func (e *AcceptError) Error() string {
-	return fmt.Sprintf("the server answers program %d version %d procedure %d with %v", e.Prog, e.Vers, e.Proc, e.Stat)
+	return fmt.Sprintf("the server answered program %d version %d procedure %d with %v", e.Prog, e.Vers, e.Proc, e.Stat)
 }

@@ -7,7 +7,7 @@ import (
 	"fileserver/nfs/xdr"
 )
 
-// Stability is how stable a WRITE is (stable_how of RFC 1813 3.3.7 and RFC 8881 18.32).
+// Stability says how stable a WRITE must be (stable_how of RFC 1813 3.3.7 and RFC 8881 18.32).
 type Stability uint32
 
 // Stabilities.
@@ -17,19 +17,20 @@ const (
 	FileSync Stability = 2
 )
 
-// Verifier changes when the server has lost what was written and not committed (RFC 1813 3.3.7).
+// Verifier changes when the server may have lost data that was written but not committed (RFC 1813 3.3.7).
 type Verifier [8]byte
 
-// Client is an export mounted. Its methods are safe for concurrent use.
+// Client is a mounted export. Its methods are safe for concurrent use.
 type Client interface {
 	// Version is "3", "4.1" or "4.2".
 	Version() string
-	// MaxRead and MaxWrite are the most that one call moves, bytes.
+	// MaxRead and MaxWrite return the most bytes that one call moves.
 	MaxRead() int
 	MaxWrite() int
-	// Slots are how many calls may be outstanding; 0: the server does not say.
+	// Slots returns how many calls may be outstanding, or 0 if the server does not say.
 	Slots() int
-	// Open opens a file for reading and writing, and makes it if that is asked for. Directories in name are separated by slashes.
+	// Open opens a file for reading and writing. With create it creates the file if it does not exist. Slashes separate the
+	// directories in name.
 	Open(ctx context.Context, name string, create bool) (File, error)
 	// Remove removes a file.
 	Remove(ctx context.Context, name string) error
@@ -39,39 +40,40 @@ type Client interface {
 
 // File is an open file. Its methods are safe for concurrent use.
 type File interface {
-	// Size is that of the moment the file was opened, bytes.
+	// Size returns the size in bytes when the file was opened.
 	Size() uint64
-	// NewIO makes room for requests of at most n bytes of one goroutine.
+	// NewIO returns an IO for requests of at most n bytes. One goroutine uses it.
 	NewIO(ctx context.Context, n int) (IO, error)
-	// Commit makes what was written stable.
+	// Commit makes written data stable.
 	Commit(ctx context.Context) (Verifier, error)
 	Close(ctx context.Context) error
 }
 
-// IO reads and writes: one goroutine's.
+// IO reads and writes a file. One goroutine uses it.
 type IO interface {
-	// Data is memory for the data to be written. Reads overwrite it.
+	// Data returns the memory for the data to write. Reads overwrite it.
 	Data() []byte
-	// Read reads n bytes at off; less is the end of the file. The result is valid until the next call.
+	// Read reads n bytes at off. Less than n bytes means the end of the file. The result is valid until the next call.
 	Read(ctx context.Context, off uint64, n int) ([]byte, error)
-	// Write writes the first n bytes of Data at off, and returns how many were written. n is
-	// a multiple of 4, as the data is not padded.
+	// Write writes the first n bytes of Data at off, and returns how many the server wrote. n must be
+	// a multiple of 4, because the data is not padded.
 	Write(ctx context.Context, off uint64, n int, how Stability) (int, Verifier, error)
-	// Slot is what makes the calls.
+	// Slot returns the slot that makes the calls.
 	Slot() Slot
 	Release() error
 }
 
-// Options are what a mount needs.
+// Options configure a mount.
 type Options struct {
 	Host string // the server's name or address
 	Path string // of the export
 	Cred Cred
-	// MountAddr is where the MOUNT program of version 3 is ("host:port"); empty: on the connection itself, or where rpcbind says.
+	// MountAddr is the address of the MOUNT program for version 3 ("host:port"). If it is empty, the client tries the
+	// connection itself, and then the port that rpcbind names.
 	MountAddr string
-	// MaxIO and Slots are what requests of version 4 will take: bytes, and requests at once.
+	// MaxIO and Slots size the session of version 4: the bytes of a request's data, and the requests at once.
 	MaxIO, Slots int
-	// Notice is told what is being waited for; nil: nobody.
+	// Notice is called with a text when the client has to wait for the server; nil: not called.
 	Notice func(string)
 }
 
@@ -87,7 +89,7 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
-// io is what the IOs of all versions have.
+// io is the part that the IOs of all versions share.
 type io struct {
 	slot  Slot
 	call  Call
@@ -104,7 +106,7 @@ func (o *io) Slot() Slot { return o.slot }
 // Release implements [IO].
 func (o *io) Release() error { return o.slot.Release() }
 
-// decoder decodes results whose bulk data, if it was placed, belongs at pos.
+// decoder returns a decoder of the results. If the bulk data was placed, the decoder finds it at position pos.
 func (o *io) decoder(pos int) xdr.Decoder {
 	if len(o.call.Placed) == 0 {
 		return xdr.NewDecoder(o.call.Results)

@@ -8,20 +8,20 @@ import (
 	"fileserver/nfs/xdr"
 )
 
-// compound is a COMPOUND being built, sent and taken apart (RFC 8881 16.2): one goroutine's.
+// compound builds, sends and parses one COMPOUND at a time (RFC 8881 16.2). One goroutine uses it.
 type compound struct {
 	io
 	m     *clientV4
-	count int    // operations
-	slot4 uint32 // of the session
+	count int    // of operations
+	slot4 uint32 // the session's slot
 	d     xdr.Decoder
 }
 
-// Where things are in a COMPOUND, its tag being empty.
+// Positions and lengths in a COMPOUND with an empty tag, bytes.
 const (
 	countAt    = 4 + 4           // in the arguments
 	sequenceAt = countAt + 4 + 4 // the body of SEQUENCE, the first operation
-	// headLen is what of the results comes before those of the operations: status, tag, count.
+	// headLen is the part of the results before those of the operations: status, tag, count.
 	headLen = 4 + 4 + 4
 	// sequenceLen is the result of SEQUENCE, and putFHLen that of PUTFH: operation, status, body.
 	sequenceLen = 4 + 4 + 16 + 5*4
@@ -37,7 +37,7 @@ func (r *compound) bare() {
 	r.call = Call{Prog: progNFS, Vers: versNFS4, Proc: procCompound}
 }
 
-// begin begins a COMPOUND with SEQUENCE (RFC 8881 18.46); run fills it in.
+// begin begins a COMPOUND with SEQUENCE (RFC 8881 18.46), which run fills in.
 func (r *compound) begin() {
 	r.bare()
 	r.op(proto.OpSequence)
@@ -54,7 +54,7 @@ func (r *compound) op(o proto.Op) {
 	xdr.PutUint32(r.args, countAt, uint32(r.count))
 }
 
-// at sets the current file handle: the root where h is nil.
+// at sets the current file handle to h, or to the root if h is nil.
 func (r *compound) at(h []byte) {
 	if h == nil {
 		r.op(proto.OpPutRootFH)
@@ -64,13 +64,13 @@ func (r *compound) at(h []byte) {
 	r.args = xdr.AppendOpaque(r.args, h)
 }
 
-// send sends it as it is. The decoder is at the first operation's result.
+// send sends the COMPOUND unchanged. The decoder is at the first operation's result.
 func (r *compound) send(ctx context.Context) (*xdr.Decoder, error) {
 	r.call.Args = r.args
 	if err := r.slot.Do(ctx, &r.call); err != nil {
 		return nil, err
 	}
-	pos := headLen + sequenceLen + putFHLen + 4 + 4 + 4 + 4 // of a READ's data: operation, status, eof, length
+	pos := headLen + sequenceLen + putFHLen + 4 + 4 + 4 + 4 // the data of a READ follows its operation, status, eof, length
 	r.d = r.decoder(pos)
 	d := &r.d
 	st := proto.Status(d.Uint32())
@@ -81,7 +81,7 @@ func (r *compound) send(ctx context.Context) (*xdr.Decoder, error) {
 	return d, d.Err()
 }
 
-// run sends it in a slot of the session, and checks the result of SEQUENCE.
+// run sends the COMPOUND in a slot of the session and checks the result of SEQUENCE.
 func (r *compound) run(ctx context.Context) (*xdr.Decoder, error) {
 	m := r.m
 	select {
@@ -110,14 +110,14 @@ func (r *compound) run(ctx context.Context) (*xdr.Decoder, error) {
 	return d, d.Err()
 }
 
-// result consumes an operation's number and status; a status that is none of success is the error.
+// result consumes an operation's number and status. A status other than success is returned as an [OpError].
 func (r *compound) result(d *xdr.Decoder, want proto.Op) error {
 	op, st := proto.Op(d.Uint32()), proto.Status(d.Uint32())
 	if err := d.Err(); err != nil {
 		return err
 	}
 	if op != want && !(want == proto.OpPutFH && op == proto.OpPutRootFH) {
-		return fmt.Errorf("operation %d is answered by %d: %w", want, op, st)
+		return fmt.Errorf("operation %d was answered by %d: %w", want, op, st)
 	}
 	if st != proto.OK {
 		return &OpError{op, st}
@@ -135,7 +135,7 @@ func (r *compound) results(d *xdr.Decoder, want ...proto.Op) error {
 	return nil
 }
 
-// attrs consumes the result of GETATTR; the decoder is at the first attribute.
+// attrs consumes the result of GETATTR and returns a decoder at the first attribute.
 func (r *compound) attrs(d *xdr.Decoder) (*xdr.Decoder, error) {
 	if err := r.result(d, proto.OpGetAttr); err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func Example() {
 	}
 	defer f.Close(ctx)
 
-	io, err := f.NewIO(ctx, 4096) // for one goroutine
+	io, err := f.NewIO(ctx, 4096) // one goroutine uses it
 	if err != nil {
 		panic(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"fileserver/nfs/xdr"
 )
 
-// What an OPEN says (RFC 8881 18.16.1).
+// Values of OPEN's arguments and results (RFC 8881 18.16.1, 18.16.2).
 const (
 	shareBoth       = 3
 	wantNoDeleg     = 0x0400
@@ -65,11 +65,11 @@ func (f *fileV4) opened(r *compound, d *xdr.Decoder) error {
 	switch how := d.Uint32(); how {
 	case delegateNone:
 	case delegateNoneExt:
-		if why := d.Uint32(); why == 1 || why == 2 { // WND4_CONTENTION, WND4_RESOURCE: whether the server will tell
+		if why := d.Uint32(); why == 1 || why == 2 { // WND4_CONTENTION, WND4_RESOURCE: a flag whether the server will push or signal follows
 			d.Uint32()
 		}
 	default:
-		return errors.New("OPEN: the server delegates what was not asked for")
+		return errors.New("OPEN: the server grants a delegation that was not requested")
 	}
 	if err := r.result(d, proto.OpGetFH); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (o *ioV4) Write(ctx context.Context, off uint64, n int, how Stability) (int
 	return o.n, o.verf, err
 }
 
-// do makes the COMPOUND, again while the server asks for that.
+// do makes the COMPOUND, and repeats it while the server answers NFS4ERR_DELAY.
 func (o *ioV4) do(ctx context.Context) error {
 	want := o.n
 	for try := 0; ; try++ {

@@ -12,10 +12,10 @@ import (
 	"fileserver/nfs/xdr"
 )
 
-// canned answers each call with the next of some replies, and then with errEnd.
+// canned answers each call with the next of its replies, and after the last with errEnd.
 type canned struct {
 	replies [][]byte
-	placed  []byte // of the last reply
+	placed  []byte // the bulk data of the last reply
 	calls   []Call
 }
 
@@ -48,7 +48,7 @@ func (s *cannedSlot) Do(_ context.Context, call *Call) error {
 	return nil
 }
 
-// words is a reply of 32-bit words.
+// words returns a reply of 32-bit words.
 func words(v ...uint32) (b []byte) {
 	for _, w := range v {
 		b = xdr.AppendUint32(b, w)
@@ -56,7 +56,8 @@ func words(v ...uint32) (b []byte) {
 	return b
 }
 
-func session() [][]byte {
+// repliesV4 returns the replies to a version 4 client that does what use does.
+func repliesV4() [][]byte {
 	compound := func(ops ...[]byte) []byte {
 		return append(words(0, 0, uint32(len(ops))), bytes.Join(ops, nil)...)
 	}
@@ -83,7 +84,8 @@ func session() [][]byte {
 	}
 }
 
-func threes() [][]byte {
+// repliesV3 returns the replies to a version 3 client that does what use does.
+func repliesV3() [][]byte {
 	res := func(f interface{ Append([]byte) []byte }) []byte { return f.Append(nil) }
 	attr := v3.Attr{Type: v3.TypeReg, Size: 512}
 	return [][]byte{
@@ -98,7 +100,8 @@ func threes() [][]byte {
 	}
 }
 
-// use does everything with a server of canned replies. Whatever they are, nothing of the results may be longer than asked for.
+// use calls every method of a client whose server sends canned replies. Whatever they are, no result may be longer than
+// was requested.
 func use(t *testing.T, four bool, replies [][]byte, placed []byte) (err error) {
 	ctx := t.Context()
 	c := &canned{replies: replies, placed: placed}
@@ -123,22 +126,22 @@ func use(t *testing.T, four bool, replies [][]byte, placed []byte) (err error) {
 	}
 	b, err := io.Read(ctx, 0, 8)
 	if err == nil && len(b) > 8 {
-		t.Fatalf("READ of 8 bytes returned %d", len(b))
+		t.Fatalf("READ of 8 bytes returned %d bytes", len(b))
 	}
 	n, _, werr := io.Write(ctx, 0, 8, Unstable)
 	if werr == nil && (n < 0 || n > 8) {
-		t.Fatalf("WRITE of 8 bytes wrote %d", n)
+		t.Fatalf("WRITE of 8 bytes wrote %d bytes", n)
 	}
 	_, cerr := f.Commit(ctx)
 	return errors.Join(err, werr, cerr, f.Close(ctx), m.Remove(ctx, "file"))
 }
 
-// TestReplies goes the straight way, and wants an error for every reply cut short.
+// TestReplies wants success with the whole replies, and an error whenever one reply is cut short.
 func TestReplies(t *testing.T) {
 	for _, four := range []bool{false, true} {
-		all := threes
+		all := repliesV3
 		if four {
-			all = session
+			all = repliesV4
 		}
 		if err := use(t, four, all(), nil); err != nil {
 			t.Errorf("%v: %v", four, err)
@@ -148,20 +151,20 @@ func TestReplies(t *testing.T) {
 				cut := all()
 				cut[i] = r[:n]
 				if err := use(t, four, cut, nil); err == nil && !(four && n >= 56 && i == 8) && !unread(four, i, n, len(r)) {
-					t.Errorf("%v: %d of %d bytes of reply %d are enough", four, n, len(r), i)
+					t.Errorf("%v: %d of %d bytes of reply %d were accepted", four, n, len(r), i)
 				}
 			}
 		}
 	}
 }
 
-// unread reports whether the client does not look at the end of a reply.
+// unread reports whether the client does not read the end of a reply.
 func unread(four bool, i, n, whole int) bool {
 	if !four {
 		return false
 	}
 	switch i {
-	case 0: // what comes behind the sequence ID of EXCHANGE_ID
+	case 0: // the part behind the sequence ID of EXCHANGE_ID
 		return n >= 12+8+12
 	case 1: // the back channel's attributes
 		return n >= whole-28
@@ -172,35 +175,35 @@ func unread(four bool, i, n, whole int) bool {
 }
 
 func FuzzReplies(f *testing.F) {
-	for i := range session() {
-		f.Add(true, uint8(i), session()[i], []byte{})
+	for i := range repliesV4() {
+		f.Add(true, uint8(i), repliesV4()[i], []byte{})
 	}
-	for i := range threes() {
-		f.Add(false, uint8(i), threes()[i], []byte("placed"))
+	for i := range repliesV3() {
+		f.Add(false, uint8(i), repliesV3()[i], []byte("placed"))
 	}
 	f.Fuzz(func(t *testing.T, four bool, i uint8, reply, placed []byte) {
-		replies := threes()
+		replies := repliesV3()
 		if four {
-			replies = session()
+			replies = repliesV4()
 		}
 		at := int(i) % len(replies)
 		replies[at] = reply
 		if len(placed) > 0 {
 			replies = replies[:at+1]
 		}
-		_ = use(t, four, replies, placed) // without panics
+		_ = use(t, four, replies, placed) // must not panic
 	})
 }
 
-// TestRetries repeats calls that the server puts off, with a new sequence ID where they have one.
+// TestRetries wants calls repeated when the server answers JUKEBOX or DELAY, in version 4 with the next sequence ID.
 func TestRetries(t *testing.T) {
-	replies := threes()
+	replies := repliesV3()
 	late := words(uint32(v3.ErrJukebox), 0)
 	replies = append(replies[:4:4], append([][]byte{late, late}, replies[4:]...)...)
 	if err := use(t, false, replies, nil); err != nil {
 		t.Error(err)
 	}
-	replies = session()
+	replies = repliesV4()
 	seq := append(words(uint32(proto.OpSequence), 0), make([]byte, 16+20)...)
 	delay := append(append(words(uint32(proto.ErrDelay), 0, 2), seq...), words(uint32(proto.OpPutFH), uint32(proto.ErrDelay))...)
 	busy := words(uint32(proto.ErrDelay), 0, 1, uint32(proto.OpSequence), uint32(proto.ErrDelay))
@@ -221,7 +224,7 @@ func TestRetries(t *testing.T) {
 	if b, err := io.Read(t.Context(), 0, 8); err != nil || string(b) != "data...." {
 		t.Fatalf("%q %v", b, err)
 	}
-	// By slot: each sequence ID follows the last that was executed.
+	// In each slot a sequence ID follows the last one that was executed.
 	last := map[uint32]uint32{}
 	for i, call := range c.calls[2:] {
 		d := xdr.NewDecoder(call.Args[sequenceAt+16:])
@@ -235,9 +238,9 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestGrace waits for a server that lets its old clients reclaim first, and says so.
+// TestGrace wants the client to wait for the end of the server's grace period, and to call Notice.
 func TestGrace(t *testing.T) {
-	replies := session()
+	replies := repliesV4()
 	seq := append(words(uint32(proto.OpSequence), 0), make([]byte, 16+20)...)
 	grace := append(append(append(words(uint32(proto.ErrGrace), 0, 3), seq...), words(uint32(proto.OpPutFH), 0)...), words(uint32(proto.OpOpen), uint32(proto.ErrGrace))...)
 	c := &canned{replies: append(replies[:4:4], grace, grace, replies[4])}

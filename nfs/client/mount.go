@@ -13,7 +13,7 @@ import (
 	"fileserver/nfs/xdr"
 )
 
-// The port mapper, version 2 (RFC 1833 3).
+// The port mapper, version 2 (RFC 1833 section 3).
 const (
 	progPortmap, versPortmap = 100000, 2
 	procGetport              = 3
@@ -21,8 +21,8 @@ const (
 	protoTCP                 = 6
 )
 
-// rootV3 asks the MOUNT program for the root of an export (RFC 1813 appendix I): on the connection itself, where our
-// own server has it, or where the port mapper says.
+// rootV3 asks the MOUNT program for the root of an export (RFC 1813 appendix I). Without o.MountAddr it tries the
+// connection itself, because our server answers MOUNT there, and then the port that the port mapper names.
 func rootV3(ctx context.Context, c Caller, o Options) (v3.Handle, error) {
 	if o.MountAddr == "" {
 		h, err := mnt(ctx, c, o.Path)
@@ -32,7 +32,7 @@ func rootV3(ctx context.Context, c Caller, o Options) (v3.Handle, error) {
 		}
 		port, err := getport(ctx, o)
 		if err != nil {
-			return nil, fmt.Errorf("the MOUNT program is not on the server's NFS port, and rpcbind does not tell its port: %w", err)
+			return nil, fmt.Errorf("the server's NFS port does not answer MOUNT, and rpcbind does not name its port: %w", err)
 		}
 		o.MountAddr = net.JoinHostPort(o.Host, strconv.Itoa(int(port)))
 	}

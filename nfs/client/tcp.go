@@ -10,10 +10,10 @@ import (
 	"fileserver/nfs/rpc/rpcclient"
 )
 
-// overhead is the longest reply without its bulk data, bytes.
+// overhead is the most bytes of a reply besides its bulk data.
 const overhead = 4 << 10
 
-// Cred is who calls (AUTH_SYS).
+// Cred is the caller's identity (AUTH_SYS, RFC 5531 appendix A).
 type Cred struct {
 	UID, GID uint32
 	Groups   []uint32
@@ -25,7 +25,7 @@ func (c *Cred) Append(b []byte) []byte {
 	return rpc.AppendAuthSys(b, 0, name, c.UID, c.GID, c.Groups)
 }
 
-// DialTCP connects to a server at addr ("host:port"). Root does so from a reserved port, as many servers want it.
+// DialTCP connects to a server at addr ("host:port"). As root it uses a reserved port, which many servers require.
 func DialTCP(ctx context.Context, addr string, cred Cred) (Caller, error) {
 	nc, err := rpcclient.DialReserved(ctx, "tcp", addr)
 	if err != nil {
@@ -34,7 +34,7 @@ func DialTCP(ctx context.Context, addr string, cred Cred) (Caller, error) {
 	return OverTCP(nc, cred), nil
 }
 
-// OverTCP calls through a connection that there is already. Closing the Caller closes it.
+// OverTCP returns a Caller that uses an existing connection. Closing the Caller closes the connection.
 func OverTCP(nc net.Conn, cred Cred) Caller {
 	return tcpCaller{rpcclient.New(nc, rpc.AuthSys, cred.Append(nil))}
 }
@@ -49,7 +49,7 @@ func (t tcpCaller) NewSlot(_ context.Context, n int) (Slot, error) {
 // Close implements [Caller].
 func (t tcpCaller) Close() error {
 	err := t.c.Close()
-	if errors.Is(err, net.ErrClosed) { // by the reader
+	if errors.Is(err, net.ErrClosed) { // the reader has closed it already
 		return nil
 	}
 	return err

@@ -10,7 +10,7 @@ import (
 	"fileserver/nfs/xdr"
 )
 
-// MountV3 mounts an export with version 3 over c, which it takes over.
+// MountV3 mounts an export with version 3. It owns c, and closes it if the mount fails.
 func MountV3(ctx context.Context, c Caller, o Options) (Client, error) {
 	m, err := mountV3(ctx, c, o)
 	if err != nil {
@@ -52,12 +52,12 @@ func (m *clientV3) Close(context.Context) error { return m.c.Close() }
 
 type decoder interface{ Decode(*xdr.Decoder) }
 
-// do makes a call of metadata.
+// do makes a call without bulk data.
 func (m *clientV3) do(ctx context.Context, proc uint32, args []byte, res decoder) error {
 	return simple(ctx, m.c, &Call{Prog: v3.Program, Vers: v3.Version, Proc: proc, Args: args}, res)
 }
 
-// simple makes a call without bulk data, and decodes its results.
+// simple makes a call without bulk data and decodes its results.
 func simple(ctx context.Context, c Caller, call *Call, res decoder) error {
 	s, err := c.NewSlot(ctx, 0)
 	if err != nil {
@@ -72,7 +72,7 @@ func simple(ctx context.Context, c Caller, call *Call, res decoder) error {
 	return d.Err()
 }
 
-// parent finds the directory of a name.
+// parent looks up the directory of a name.
 func (m *clientV3) parent(ctx context.Context, name string) (v3.DirOp, error) {
 	dir := m.root
 	parts := strings.Split(strings.Trim(name, "/"), "/")
@@ -187,11 +187,11 @@ func (f *fileV3) NewIO(ctx context.Context, n int) (IO, error) {
 type ioV3 struct {
 	io
 	f     *fileV3
-	read  v3.ReadRes // storage
+	read  v3.ReadRes // here so that calls do not allocate it
 	wrote v3.WriteRes
 }
 
-// do makes the call prepared, again while the server asks for that (RFC 1813 2.6 NFS3ERR_JUKEBOX).
+// do makes the prepared call, and repeats it while the server answers NFS3ERR_JUKEBOX (RFC 1813 2.6).
 func (o *ioV3) do(ctx context.Context, name string, decode func(*ioV3) (v3.Status, error)) error {
 	for try := 0; ; try++ {
 		if err := o.slot.Do(ctx, &o.call); err != nil {
@@ -224,7 +224,7 @@ func (o *ioV3) Read(ctx context.Context, off uint64, n int) ([]byte, error) {
 }
 
 func (o *ioV3) decodeRead() (v3.Status, error) {
-	pos := 4 + 4 + 4 + 4 + 4 // status, no attributes, count, eof, length
+	pos := 4 + 4 + 4 + 4 + 4 // status, attributes_follow, count, eof, length
 	if b := o.call.Results; len(b) >= 8 && b[7] != 0 {
 		pos += 84 // fattr3
 	}

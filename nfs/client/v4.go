@@ -16,7 +16,7 @@ const (
 	procCompound      = 1
 )
 
-// MountV4 mounts an export with version 4.minor, 1 or 2, over c, which it takes over.
+// MountV4 mounts an export with version 4.minor; minor is 1 or 2. It owns c, and closes it if the mount fails.
 func MountV4(ctx context.Context, c Caller, minor int, o Options) (Client, error) {
 	m := &clientV4{c: c, minor: uint32(minor), opt: o}
 	err := m.connect(ctx)
@@ -30,7 +30,7 @@ func MountV4(ctx context.Context, c Caller, minor int, o Options) (Client, error
 	return m, nil
 }
 
-// clientV4 is a client ID with one session of one connection (RFC 8881 2.4, 2.10).
+// clientV4 is a client ID with one session on one connection (RFC 8881 2.4, 2.10).
 type clientV4 struct {
 	c     Caller
 	minor uint32
@@ -39,8 +39,8 @@ type clientV4 struct {
 	id                uint64
 	session           proto.SessionID
 	live              bool
-	slots             chan uint32 // free
-	seq               []uint32    // last used, by slot: whose it is who has the slot
+	slots             chan uint32 // the free slots
+	seq               []uint32    // last sequence ID by slot; the holder of the slot uses its entry
 	root              []byte      // file handle
 	maxRead, maxWrite int
 }
@@ -50,7 +50,7 @@ func (m *clientV4) MaxRead() int    { return m.maxRead }
 func (m *clientV4) MaxWrite() int   { return m.maxWrite }
 func (m *clientV4) Slots() int      { return cap(m.slots) }
 
-// connect makes a client ID and a session.
+// connect creates a client ID and a session.
 func (m *clientV4) connect(ctx context.Context) error {
 	s, err := m.c.NewSlot(ctx, 0)
 	if err != nil {
@@ -78,7 +78,7 @@ func (m *clientV4) connect(ctx context.Context) error {
 	return err
 }
 
-// exchangeID is EXCHANGE_ID (RFC 8881 18.35): a client of its own.
+// exchangeID sends EXCHANGE_ID (RFC 8881 18.35). The owner is random, so that every mount is a client of its own.
 func (m *clientV4) exchangeID(ctx context.Context, r *compound) (seq uint32, err error) {
 	var random [24]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -100,9 +100,9 @@ func (m *clientV4) exchangeID(ctx context.Context, r *compound) (seq uint32, err
 	return seq, d.Err()
 }
 
-// createSession is CREATE_SESSION (RFC 8881 18.36), without a back channel.
+// createSession sends CREATE_SESSION (RFC 8881 18.36), without a back channel.
 func (m *clientV4) createSession(ctx context.Context, r *compound, seq uint32) error {
-	const room = 8 << 10 // beside the data
+	const room = 8 << 10 // for headers and the other operations, bytes
 	size := uint32(max(m.opt.MaxIO, 64<<10) + room)
 	fore := proto.ChannelAttrs{
 		MaxRequest: size, MaxResponse: size, MaxResponseCached: 4 << 10, MaxOps: 16, MaxRequests: uint32(max(m.opt.Slots, 1) + 1),
@@ -113,7 +113,7 @@ func (m *clientV4) createSession(ctx context.Context, r *compound, seq uint32) e
 	r.args = xdr.AppendUint32(xdr.AppendUint64(r.args, m.id), seq)
 	r.args = xdr.AppendUint32(r.args, 0) // no flags
 	r.args = back.Append(fore.Append(r.args))
-	for _, v := range [...]uint32{1 << 30, 1, 0} { // a callback program that is never called, by AUTH_NONE
+	for _, v := range [...]uint32{1 << 30, 1, 0} { // a callback program that is never called, and AUTH_NONE
 		r.args = xdr.AppendUint32(r.args, v)
 	}
 	d, err := r.send(ctx)
@@ -131,7 +131,7 @@ func (m *clientV4) createSession(ctx context.Context, r *compound, seq uint32) e
 		return err
 	}
 	if fore.MaxRequests == 0 || fore.MaxRequest < room || fore.MaxResponse < room {
-		return fmt.Errorf("the server's session takes %d requests at once, of %d bytes", fore.MaxRequests, fore.MaxRequest)
+		return fmt.Errorf("the server's session allows %d requests of %d bytes at once, which is too little", fore.MaxRequests, fore.MaxRequest)
 	}
 	slots := min(fore.MaxRequests, uint32(max(m.opt.Slots, 1)+1))
 	m.slots, m.seq = make(chan uint32, slots), make([]uint32, slots)
@@ -143,7 +143,7 @@ func (m *clientV4) createSession(ctx context.Context, r *compound, seq uint32) e
 	return nil
 }
 
-// findRoot looks the export up from the root of the pseudo file system on.
+// findRoot looks up the export, starting at the root of the pseudo file system.
 func (m *clientV4) findRoot(ctx context.Context) error {
 	var names []string
 	if p := strings.Trim(m.opt.Path, "/"); p != "" {
@@ -161,7 +161,8 @@ func (m *clientV4) findRoot(ctx context.Context) error {
 	return nil
 }
 
-// walk looks names up from dir on, nil being the root, and returns the handle and attributes of what it finds.
+// walk looks up names one below the other, starting at dir, or at the root if dir is nil. It returns the handle and the
+// attributes of the last.
 func (m *clientV4) walk(ctx context.Context, dir []byte, names []string, want proto.Bitmap) (h []byte, attrs *xdr.Decoder, err error) {
 	err = m.meta(ctx, func(r *compound) {
 		r.at(dir)
@@ -191,7 +192,7 @@ func (m *clientV4) walk(ctx context.Context, dir []byte, names []string, want pr
 	return h, attrs, err
 }
 
-// meta makes one COMPOUND that moves no data, again while the server asks for that.
+// meta makes one COMPOUND without bulk data, and repeats it while the server answers NFS4ERR_DELAY or NFS4ERR_GRACE.
 func (m *clientV4) meta(ctx context.Context, build func(*compound), parse func(*compound, *xdr.Decoder) error) error {
 	s, err := m.c.NewSlot(ctx, 0)
 	if err != nil {
@@ -236,7 +237,7 @@ func (m *clientV4) Remove(ctx context.Context, name string) error {
 	})
 }
 
-// parent finds the directory of a name.
+// parent looks up the directory of a name.
 func (m *clientV4) parent(ctx context.Context, name string) (dir []byte, base string, err error) {
 	parts := strings.Split(strings.Trim(name, "/"), "/")
 	base = parts[len(parts)-1]
@@ -247,7 +248,7 @@ func (m *clientV4) parent(ctx context.Context, name string) (dir []byte, base st
 	return dir, base, err
 }
 
-// Close ends the session and the client ID, as far as that can be said, and the connection.
+// Close destroys the session and the client ID if the server still answers, and closes the connection.
 func (m *clientV4) Close(ctx context.Context) error {
 	if m.live {
 		if s, err := m.c.NewSlot(ctx, 0); err == nil {
@@ -259,7 +260,7 @@ func (m *clientV4) Close(ctx context.Context) error {
 				r.bare()
 				r.op(proto.OpDestroyClientID)
 				r.args = xdr.AppendUint64(r.args, m.id)
-				_, _ = r.send(ctx) // without, its lease ends it
+				_, _ = r.send(ctx) // if it fails, the client ID ends with its lease
 			}
 			_ = s.Release()
 		}

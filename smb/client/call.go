@@ -12,42 +12,42 @@ import (
 	"fileserver/smb/wire"
 )
 
-// newGUID makes a client's GUID.
+// newGUID returns a random client GUID.
 func newGUID() []byte {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b) // never fails
 	return b
 }
 
-// charged is how many bytes one credit pays for (MS-SMB2 3.1.5.2).
-const charged = 64 << 10
+// creditSize is how many bytes one credit pays for (MS-SMB2 3.1.5.2).
+const creditSize = 64 << 10
 
-// Call is room for one request at a time and its response, reused: one goroutine's.
+// Call makes one request at a time and holds its response. Its memory is reused. One goroutine uses it.
 type Call struct {
 	c    *Client
 	head []byte // header and body of the request
-	sign bool   // whatever the session says
-	ask  int    // credits; 0: as many as the request takes
+	sign bool   // sign the request even if the session does not
+	ask  int    // credits to request; 0: as many as the request takes
 	out  transport.Outgoing
 	room [2]transport.Piece
 	info wire.Descriptors
 
 	charge  int
-	next    *Call         // waiting for credits
-	waiting bool          // for credits
-	turn    chan struct{} // capacity 1: there are credits, or there is no connection
-	done    chan struct{} // capacity 1: there is a response, or err
+	next    *Call         // in the queue for credits
+	waiting bool          // in the queue for credits
+	turn    chan struct{} // capacity 1: the call has its credits, or the connection has ended
+	done    chan struct{} // capacity 1: resp or err is set
 	err     error
-	buf     *slab.Buf // of the response
+	buf     *slab.Buf // the response's memory
 	resp    Response
 }
 
-// NewCall makes room for calls of one goroutine.
+// NewCall returns a Call for one goroutine.
 func (c *Client) NewCall() *Call {
 	return &Call{c: c, head: make([]byte, wire.HeaderLen, 512), turn: make(chan struct{}, 1), done: make(chan struct{}, 1)}
 }
 
-// Release gives the last response back.
+// Release releases the last response.
 func (q *Call) Release() {
 	if q.buf != nil {
 		q.buf.Release()
@@ -55,16 +55,16 @@ func (q *Call) Release() {
 	}
 }
 
-// chargeOf is what a request that moves n bytes takes (MS-SMB2 3.2.4.1.5).
+// chargeOf returns the credit charge of a request that moves n bytes (MS-SMB2 3.2.4.1.5).
 func (c *Client) chargeOf(n int) int {
 	if c.m.Negotiate.Capabilities&wire.CapLargeMTU == 0 {
 		return 1
 	}
-	return max(1, (n+charged-1)/charged)
+	return max(1, (n+creditSize-1)/creditSize)
 }
 
-// do sends the request in q.head, data behind it, and waits for its response. It does not take over data's reference. When
-// ctx ends the connection is ended, too: the server may still be placing data.
+// do sends the request in q.head with data behind it, and waits for the response. The caller keeps its reference to data.
+// If ctx ends, do ends the connection, because the server may still be placing data.
 func (q *Call) do(ctx context.Context, cmd wire.Command, charge int, data transport.Piece) error {
 	c := q.c
 	q.Release()
@@ -87,7 +87,7 @@ func (q *Call) do(ctx context.Context, cmd wire.Command, charge int, data transp
 		return c.reason(ctx, q.err)
 	}
 	if r := &q.resp; r.Command != cmd {
-		return broken("%v is answered by %v", cmd, r.Command)
+		return broken("%v was answered by %v", cmd, r.Command)
 	}
 	if err := c.m.check(&q.resp); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (q *Call) do(ctx context.Context, cmd wire.Command, charge int, data transp
 // reasonTime is how long a transport may take to say why it takes no more messages.
 const reasonTime = time.Second
 
-// reason is why a request has failed: what ended the connection, rather than that it has ended.
+// reason returns why a request failed: the cause that ended the connection, if one is known within reasonTime.
 func (c *Client) reason(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -151,13 +151,13 @@ func (q *Call) send(ctx context.Context, cmd wire.Command, data transport.Piece)
 	return id, c.tc.Send(&q.out)
 }
 
-// plain makes the message of the head and, by reference, the data.
+// plain builds the message from the head and, by reference, the data.
 func (q *Call) plain(ctx context.Context, data transport.Piece, sign bool) error {
 	switch {
 	case sign && data.Buf == nil:
 		q.c.m.Signer.Sign(q.head)
 	case sign:
-		q.c.m.Signer.SignParts(q.head, data.Bytes()) // a WRITE's head is 112 bytes
+		q.c.m.Signer.SignParts(q.head, data.Bytes()) // the first part must be a multiple of 16 bytes long: a WRITE's is 112
 	}
 	buf, err := q.c.opt.Pool.Get(ctx, len(q.head))
 	if err != nil {
@@ -172,7 +172,7 @@ func (q *Call) plain(ctx context.Context, data transport.Piece, sign bool) error
 	return nil
 }
 
-// seal makes the message encrypted, of copies.
+// seal builds the encrypted message, which copies the head and the data.
 func (q *Call) seal(ctx context.Context, data transport.Piece) error {
 	n := crypt.TransformLen + len(q.head) + data.Len
 	buf, err := q.c.opt.Pool.Get(ctx, n+crypt.TagLen)
@@ -193,7 +193,7 @@ func (q *Call) seal(ctx context.Context, data transport.Piece) error {
 	return nil
 }
 
-// enter takes credits, first come first served.
+// enter takes credits for the call; calls get them in the order of their arrival.
 func (c *Client) enter(ctx context.Context, q *Call) error {
 	c.mu.Lock()
 	switch {
@@ -205,9 +205,9 @@ func (c *Client) enter(ctx context.Context, q *Call) error {
 		c.busy++
 		c.mu.Unlock()
 		return nil
-	case c.busy == 0 && c.first == nil: // and no response will bring more
+	case c.busy == 0 && c.first == nil: // no response is due that could bring more
 		defer c.mu.Unlock()
-		return fmt.Errorf("the server grants %d credits only, a request takes %d: use smaller blocks", c.credits, q.charge)
+		return fmt.Errorf("the server grants only %d credits, but a request takes %d: use smaller blocks", c.credits, q.charge)
 	}
 	if c.first == nil {
 		c.first = q
@@ -221,7 +221,7 @@ func (c *Client) enter(ctx context.Context, q *Call) error {
 	case <-ctx.Done():
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if !q.waiting { // served meanwhile
+		if !q.waiting { // it got its credits meanwhile
 			<-q.turn
 			c.credits += q.charge
 			c.busy--
@@ -233,7 +233,7 @@ func (c *Client) enter(ctx context.Context, q *Call) error {
 	return c.Err()
 }
 
-// unqueueLocked removes a call from the queue for credits, if it is in it.
+// unqueueLocked removes a call from the queue for credits if it is there.
 func (c *Client) unqueueLocked(q *Call) {
 	if !q.waiting {
 		return
@@ -253,8 +253,7 @@ func (c *Client) unqueueLocked(q *Call) {
 	q.next, q.waiting = nil, false
 }
 
-// serveLocked lets calls in that there are credits for, or all of them if the connection has
-// ended.
+// serveLocked starts the calls that there are credits for, or all of them if the connection has ended.
 func (c *Client) serveLocked() {
 	for q := c.first; q != nil && (c.err != nil || c.credits >= q.charge); q = c.first {
 		if c.err == nil {
@@ -266,7 +265,7 @@ func (c *Client) serveLocked() {
 	}
 }
 
-// leave forgets a request that was not sent.
+// leave removes a request that could not be sent.
 func (c *Client) leave(id uint64, q *Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -275,5 +274,5 @@ func (c *Client) leave(id uint64, q *Call) {
 		c.busy--
 		return
 	}
-	<-q.done // the connection has ended
+	<-q.done // Closed has removed it
 }

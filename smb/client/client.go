@@ -13,26 +13,26 @@ import (
 	"fileserver/smb/wire"
 )
 
-// Options are what a [Client] needs, and wants.
+// Options configure a [Client].
 type Options struct {
 	Pool *slab.Pool
-	Host string // of the server's name in paths of shares
+	Host string // the server's name in the paths of shares
 	Identity
-	Dialects []wire.Dialect // offered; nil: all
-	Ciphers  []crypt.Cipher // offered; nil: all
+	Dialects []wire.Dialect // to offer; nil: all
+	Ciphers  []crypt.Cipher // to offer; nil: all
 	SignAlgs []crypt.Algorithm
-	// Sign signs requests, and Encrypt encrypts them, also where the server does not ask for it.
+	// Sign signs and Encrypt encrypts requests even if the server does not require it.
 	Sign, Encrypt bool
-	// Credits are what all requests outstanding will need; 0: 32.
+	// Credits is the number of credits that all outstanding requests need together; 0: 32.
 	Credits int
 }
 
-// AllDialects are the dialects there are.
+// AllDialects returns the dialects that the client speaks, the oldest first.
 func AllDialects() []wire.Dialect {
 	return []wire.Dialect{wire.Dialect202, wire.Dialect210, wire.Dialect300, wire.Dialect302, wire.Dialect311}
 }
 
-// AllCiphers are the ciphers there are, the fastest first.
+// AllCiphers returns the ciphers of SMB 3.1.1, the fastest first.
 func AllCiphers() []crypt.Cipher {
 	return []crypt.Cipher{crypt.GCM128, crypt.CCM128, crypt.GCM256, crypt.CCM256}
 }
@@ -40,26 +40,26 @@ func AllCiphers() []crypt.Cipher {
 // Client is a connection with one session and one share. It implements [transport.Handler].
 // Its methods are safe for concurrent use once it is connected.
 //
-// mu guards what is below it; no other lock is taken while it is held.
+// mu guards the fields below it; no other lock is taken while it is held.
 type Client struct {
 	opt   Options
 	tc    transport.Conn
 	m     Machine        // does not change once connected; message IDs and credits are below
-	early chan *slab.Buf // messages before that
+	login chan *slab.Buf // responses until the client is connected
 	done  chan struct{}  // closed when the connection has ended
 
 	mu          sync.Mutex
 	connected   bool
 	messageID   uint64
 	credits     int
-	busy        int // calls that have taken credits and have not their response yet
+	busy        int // calls that have taken credits and have no response yet
 	pending     map[uint64]*Call
 	first, last *Call // waiting for credits
 	err         error // why the connection ended
-	closing     bool  // by us
+	closing     bool  // Close was called
 }
 
-// New makes a client without connection.
+// New returns a client without a connection.
 func New(opt Options) *Client {
 	if opt.Dialects == nil {
 		opt.Dialects = AllDialects()
@@ -70,14 +70,14 @@ func New(opt Options) *Client {
 	if opt.Credits == 0 {
 		opt.Credits = 32
 	}
-	c := &Client{opt: opt, m: NewMachine(), early: make(chan *slab.Buf, 4), done: make(chan struct{}), pending: make(map[uint64]*Call)}
+	c := &Client{opt: opt, m: NewMachine(), login: make(chan *slab.Buf, 4), done: make(chan struct{}), pending: make(map[uint64]*Call)}
 	c.m.Caps = wire.CapLargeMTU | wire.CapEncryption
 	c.m.Ciphers, c.m.SignAlgs = opt.Ciphers, opt.SignAlgs
 	copy(c.m.GUID[:], newGUID())
 	return c
 }
 
-// Handler gives the client its connection; who dials calls it, once.
+// Handler gives the client its connection. The dialer calls it once.
 func (c *Client) Handler(tc transport.Conn) transport.Handler {
 	c.tc = tc
 	return c
@@ -93,10 +93,10 @@ func (c *Client) Message(buf *slab.Buf) {
 		return
 	}
 	select {
-	case c.early <- buf:
+	case c.login <- buf:
 	default:
 		buf.Release()
-		c.tc.Disconnect(broken("messages that nobody asked for"), false)
+		c.tc.Disconnect(broken("more messages than requests"), false)
 	}
 }
 
@@ -113,7 +113,7 @@ func (c *Client) response(buf *slab.Buf) {
 		r, err = c.m.response(msg, sealed)
 	}
 	if err == nil && r.Next != 0 {
-		err = broken("responses in one message, to requests that were not")
+		err = broken("a compound response to a request that was not compounded")
 	}
 	if err != nil {
 		buf.Release()
@@ -124,7 +124,7 @@ func (c *Client) response(buf *slab.Buf) {
 	c.credits += int(r.Credits)
 	call := c.pending[r.MessageID]
 	if r.Status == wire.StatusPending && r.Flags&wire.FlagAsyncCommand != 0 {
-		call = nil // the response proper follows
+		call = nil // the final response follows
 	}
 	if call != nil {
 		delete(c.pending, r.MessageID)
@@ -134,7 +134,7 @@ func (c *Client) response(buf *slab.Buf) {
 	}
 	c.serveLocked()
 	c.mu.Unlock()
-	if call == nil { // or an oplock break, of oplocks that were not asked for
+	if call == nil { // an interim response, or an oplock break although the client has no oplocks
 		buf.Release()
 	}
 }
@@ -158,7 +158,7 @@ func (c *Client) Closed(err error) {
 	c.mu.Unlock()
 	for {
 		select {
-		case b := <-c.early:
+		case b := <-c.login:
 			b.Release()
 			continue
 		default:
@@ -179,7 +179,7 @@ func (c *Client) exchange(ctx context.Context, msg []byte) ([]byte, error) {
 		return nil, err
 	}
 	select {
-	case buf := <-c.early:
+	case buf := <-c.login:
 		defer buf.Release()
 		return append([]byte(nil), buf.Bytes()...), nil
 	case <-c.done:
@@ -189,14 +189,15 @@ func (c *Client) exchange(ctx context.Context, msg []byte) ([]byte, error) {
 	}
 }
 
-// Connect negotiates, logs on and connects to the share. When it fails the client is closed. A refusal of the server's is a *[StatusError].
+// Connect negotiates, logs on and connects to the share. If it fails it closes the client.
+// If the server refuses, the error is a *[StatusError].
 func (c *Client) Connect(ctx context.Context, share string) error {
 	err := c.connect(ctx)
 	if err == nil {
 		err = c.mount(ctx, share)
 	}
 	if err == nil {
-		err = c.fill(ctx)
+		err = c.requestCredits(ctx)
 	}
 	if err != nil {
 		c.Close()
@@ -209,7 +210,7 @@ func (c *Client) connect(ctx context.Context) error {
 	if err := c.m.Connect(x, c.opt.Dialects...); err != nil {
 		return err
 	}
-	// Many servers sign the last response of old dialects only if they sign everything.
+	// With old dialects many servers sign the last response only if they sign everything.
 	st, flags, err := c.m.Login(x, c.opt.Identity, Setup{Mode: wire.NegotiateSigningEnabled, Unsigned: !c.opt.Sign})
 	switch {
 	case err != nil:
@@ -217,16 +218,16 @@ func (c *Client) connect(ctx context.Context) error {
 	case st != wire.StatusSuccess:
 		return &StatusError{wire.CmdSessionSetup, st}
 	case c.m.Signer == nil && (c.opt.Sign || c.opt.Encrypt):
-		return fmt.Errorf("the server took %q for a guest: there is nothing to sign or encrypt with", c.opt.User)
+		return fmt.Errorf("the server logged %q on as a guest, and guests have no key for signing or encryption", c.opt.User)
 	case c.opt.Encrypt && c.m.Out == nil:
-		return fmt.Errorf("the server encrypts nothing with dialect %v", c.m.Dialect)
+		return fmt.Errorf("the server does not encrypt with dialect %v", c.m.Dialect)
 	}
 	if flags&(wire.SessionFlagIsGuest|wire.SessionFlagIsNull) == 0 {
 		c.m.Sign = c.opt.Sign || c.m.Negotiate.SecurityMode&wire.NegotiateSigningRequired != 0
 	}
 	c.m.Encrypt = c.m.Encrypt || c.opt.Encrypt
 	if c.m.Encrypt && c.m.Out == nil {
-		return broken("encryption without a cipher")
+		return broken("it requires encryption but negotiated no cipher")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,7 +241,7 @@ func (c *Client) mount(ctx context.Context, share string) error {
 	defer call.Release()
 	q := wire.TreeConnectRequest{Path: wire.AppendUTF16(nil, `\\`+c.opt.Host+`\`+share)}
 	call.head = q.Append(call.head[:wire.HeaderLen], 0)
-	call.sign = c.m.Signer != nil // 3.1.1 wants it
+	call.sign = c.m.Signer != nil // 3.1.1 requires it (MS-SMB2 3.2.4.1.1)
 	if err := call.do(ctx, wire.CmdTreeConnect, 1, transport.Piece{}); err != nil {
 		return err
 	}
@@ -250,20 +251,20 @@ func (c *Client) mount(ctx context.Context, share string) error {
 		return err
 	}
 	if resp.ShareType != wire.ShareTypeDisk {
-		return fmt.Errorf("%s is not a share of files", share)
+		return fmt.Errorf("%s is not a disk share", share)
 	}
 	c.m.TreeID = call.resp.TreeID
 	if resp.ShareFlags&wire.ShareFlagEncryptData != 0 && !c.m.Encrypt {
 		if c.m.Out == nil {
-			return fmt.Errorf("the share %s wants encryption, and dialect %v has none", share, c.m.Dialect)
+			return fmt.Errorf("the share %s requires encryption, which dialect %v does not have", share, c.m.Dialect)
 		}
 		c.m.Encrypt = true
 	}
 	return nil
 }
 
-// fill asks for credits until there are as many as wanted, or the server gives no more.
-func (c *Client) fill(ctx context.Context) error {
+// requestCredits asks for credits until the client has Options.Credits of them or the server grants no more.
+func (c *Client) requestCredits(ctx context.Context) error {
 	call := c.NewCall()
 	defer call.Release()
 	for had := 0; ; {
@@ -282,24 +283,24 @@ func (c *Client) fill(ctx context.Context) error {
 	}
 }
 
-// Machine is what was negotiated: to be looked at.
+// Machine returns the state that was negotiated, for reading only.
 func (c *Client) Machine() *Machine { return &c.m }
 
-// Credits are those held at the moment.
+// Credits returns the number of credits that the client holds now.
 func (c *Client) Credits() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.credits
 }
 
-// Err is why the connection has ended, or nil.
+// Err returns why the connection has ended, or nil while it is up.
 func (c *Client) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Close ends the connection, and with it the session, and waits until all memory is the caller's again.
+// Close ends the connection and its session. When it returns, the server no longer reaches the caller's memory.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closing = true
@@ -308,5 +309,5 @@ func (c *Client) Close() {
 	<-c.done
 }
 
-// Info describes the connection.
+// Info returns a description of the connection.
 func (c *Client) Info() *transport.Info { return c.tc.Info() }

@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a server over TCP.
+// world is a server that is reached over TCP.
 type world struct {
 	t    *testing.T
 	pool *slab.Pool
@@ -113,7 +113,7 @@ func (w *world) write(ctx context.Context, f *client.File, q *client.Call, off u
 
 var openIf = client.How{Access: wire.FileReadData | wire.FileWriteData, Disposition: wire.FileOpenIf}
 
-// TestFewCredits has many requests wait for few credits, those of several credits among them.
+// TestFewCredits has many requests wait for few credits. Some of them take several credits.
 func TestFewCredits(t *testing.T) {
 	w := newWorld(t, func(c *smb.Config) { c.MaxCredits = 20 })
 	c, err := w.connect("data", client.Options{Credits: 100})
@@ -144,7 +144,7 @@ func TestFewCredits(t *testing.T) {
 				}
 				b, _, err := f.Read(t.Context(), q, off, n, nil)
 				if err != nil || !bytes.Equal(b, bytes.Repeat([]byte{byte(i)}, n)) {
-					t.Errorf("%d: %d of %d bytes, or others: %v", i, len(b), n, err)
+					t.Errorf("%d: %d of %d bytes, or wrong bytes: %v", i, len(b), n, err)
 					return
 				}
 			}
@@ -154,7 +154,7 @@ func TestFewCredits(t *testing.T) {
 	q := c.NewCall()
 	defer q.Release()
 	if _, _, err := f.Read(t.Context(), q, 0, 8<<20, nil); err == nil || !strings.Contains(err.Error(), "a request takes 128: use smaller blocks") {
-		t.Errorf("a request that takes more credits than there are: %v", err)
+		t.Errorf("a request that takes more credits than the server grants: %v", err)
 	}
 	if err := errors.Join(f.Flush(t.Context()), f.Close(t.Context()), c.Remove(t.Context(), "file")); err != nil {
 		t.Error(err)
@@ -165,7 +165,7 @@ func TestFewCredits(t *testing.T) {
 	}
 }
 
-// TestRequired does what the server wants, unasked.
+// TestRequired signs and encrypts because the server requires it, not because of the options.
 func TestRequired(t *testing.T) {
 	w := newWorld(t, func(c *smb.Config) { c.Signing = smb.Required })
 	c, err := w.connect("data", client.Options{})
@@ -183,11 +183,11 @@ func TestRequired(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := w.connect("vault", client.Options{Dialects: []wire.Dialect{wire.Dialect210}}); err == nil {
-		t.Error("a share that wants encryption, with 2.1")
+		t.Error("a share that requires encryption was connected with 2.1")
 	}
 }
 
-// TestRefusals are errors with their status.
+// TestRefusals wants the server's status in the error of each refusal.
 func TestRefusals(t *testing.T) {
 	w := newWorld(t, nil)
 	var st *client.StatusError
@@ -209,8 +209,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestGivenUp gives up what waits for an answer, and what waits for a credit: with the caller's reason, and the connection with it.
-func TestGivenUp(t *testing.T) {
+// TestCancel cancels a call that waits for its response and one that waits for a credit. Both return the caller's
+// reason, and the connection ends.
+func TestCancel(t *testing.T) {
 	w := newWorld(t, func(c *smb.Config) { c.MaxCredits = 2 })
 	c, err := w.connect("data", client.Options{Credits: 2})
 	if err != nil {

@@ -70,7 +70,7 @@ func Example() {
 	}
 	defer f.Close(ctx)
 
-	q := c.NewCall() // for one goroutine
+	q := c.NewCall() // one goroutine uses it
 	defer q.Release()
 	buf, err := pool.Get(ctx, 5)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"fileserver/smb/wire"
 )
 
-// Memory is memory of the client's that the server reaches by RDMA.
+// Memory is memory of the client that the server reaches by RDMA.
 type Memory struct {
 	transport.Descriptor
 	// Invalidate lets the server invalidate the token with its response (SMB2_CHANNEL_RDMA_V1_INVALIDATE).
@@ -23,27 +23,28 @@ func (m *Memory) channel() wire.Channel {
 	return wire.ChannelRDMAV1
 }
 
-// Offloads reports whether data may move by RDMA: not if requests are signed or encrypted, as it would be neither, and not before
-// dialect 3.0, whose servers ignore the channel of a request (MS-SMB2 2.2.19).
+// Offloads reports whether data may move by RDMA. It may not if requests are signed or encrypted, because the data would
+// be neither, nor before dialect 3.0, where servers ignore the channel of a request (MS-SMB2 2.2.19).
 func (c *Client) Offloads() bool {
 	return c.tc.Info().MaxReadWrite > 0 && c.m.Dialect >= wire.Dialect300 && !c.m.Sign && !c.m.Encrypt
 }
 
-// MaxRead and MaxWrite are the most that one request moves, bytes.
-func (c *Client) MaxRead() int { return c.most(c.m.Negotiate.MaxReadSize) }
+// MaxRead returns the most bytes that one READ moves.
+func (c *Client) MaxRead() int { return c.withoutLargeMTU(c.m.Negotiate.MaxReadSize) }
 
-// MaxWrite is the most that one WRITE moves, bytes.
+// MaxWrite returns the most bytes that one WRITE moves.
 func (c *Client) MaxWrite() int {
-	n := c.most(c.m.Negotiate.MaxWriteSize)
+	n := c.withoutLargeMTU(c.m.Negotiate.MaxWriteSize)
 	if m := c.tc.Info().MaxMessage; m > 0 && !c.Offloads() {
 		n = min(n, m-1024) // for headers
 	}
 	return n
 }
 
-func (c *Client) most(n uint32) int {
+// withoutLargeMTU limits n to one credit if the server does not support requests of several (MS-SMB2 3.2.4.1.5).
+func (c *Client) withoutLargeMTU(n uint32) int {
 	if c.m.Negotiate.Capabilities&wire.CapLargeMTU == 0 {
-		return min(int(n), charged)
+		return min(int(n), creditSize)
 	}
 	return int(n)
 }
@@ -52,19 +53,19 @@ func (c *Client) most(n uint32) int {
 type File struct {
 	c  *Client
 	ID wire.FileID
-	// Size is that of the moment it was opened, bytes.
+	// Size is the size in bytes when the file was opened.
 	Size    uint64
-	Created bool
+	Created bool // the open created it
 }
 
-// How says how a file is opened.
+// How holds the parameters of CREATE (MS-SMB2 2.2.13).
 type How struct {
 	Access      wire.AccessMask
 	Disposition wire.CreateDisposition
 	Options     wire.CreateOptions
 }
 
-// Open opens a file of the share; directories in name are separated by slashes.
+// Open opens a file of the share. Slashes separate the directories in name.
 func (c *Client) Open(ctx context.Context, name string, how How) (*File, error) {
 	q := c.NewCall()
 	defer q.Release()
@@ -91,8 +92,8 @@ func (c *Client) Remove(ctx context.Context, name string) error {
 	return f.Close(ctx)
 }
 
-// Read reads n bytes at off. Without mem the data is that of the response, valid until q is used again, or released; with mem
-// it is placed there, and placed says how much. Less than n bytes is the end of the file.
+// Read reads n bytes at off. Without mem it returns the data in the response, which is valid until q is used again or
+// released. With mem the server places the data there, and placed is its length. Less than n bytes means the end of the file.
 func (f *File) Read(ctx context.Context, q *Call, off uint64, n int, mem *Memory) (data []byte, placed int, err error) {
 	r := wire.ReadRequest{Length: uint32(n), Offset: off, FileID: f.ID}
 	if mem != nil {
@@ -109,12 +110,13 @@ func (f *File) Read(ctx context.Context, q *Call, off uint64, n int, mem *Memory
 		return nil, 0, err
 	}
 	if len(resp.Data) > n || int64(resp.DataRemaining) > int64(n) || resp.DataRemaining > 0 && mem == nil {
-		return nil, 0, broken("READ of %d bytes returns %d, and %d by RDMA", n, len(resp.Data), resp.DataRemaining)
+		return nil, 0, broken("READ of %d bytes returned %d, and %d by RDMA", n, len(resp.Data), resp.DataRemaining)
 	}
 	return resp.Data, int(resp.DataRemaining), nil
 }
 
-// Write writes data at off, and returns how much was written. With mem the server pulls it from there: n bytes, and data is not looked at.
+// Write writes n bytes of data at off, and returns how many the server wrote. With mem the server reads the n bytes from
+// there by RDMA, and data is ignored.
 func (f *File) Write(ctx context.Context, q *Call, off uint64, n int, data transport.Piece, mem *Memory, through bool) (int, error) {
 	r := wire.WriteRequest{Offset: off, FileID: f.ID}
 	if through && f.c.m.Dialect > wire.Dialect202 {
@@ -139,7 +141,7 @@ func (f *File) Write(ctx context.Context, q *Call, off uint64, n int, data trans
 	return int(resp.Count), err
 }
 
-// Flush makes what was written stable.
+// Flush makes written data stable.
 func (f *File) Flush(ctx context.Context) error {
 	r := wire.FlushRequest{FileID: f.ID}
 	return f.simple(ctx, wire.CmdFlush, r.Append)

@@ -14,7 +14,7 @@ import (
 	"fileserver/smb/wire"
 )
 
-// canned is a connection on which each message is answered with the next of some, and then ends.
+// canned is a connection that answers each message with the next of its replies, and ends after the last.
 type canned struct {
 	pool    *slab.Pool
 	h       transport.Handler
@@ -81,13 +81,13 @@ func (t *canned) end() {
 	}
 }
 
-// response makes a response of a command.
+// response builds a response to a command.
 func response(cmd wire.Command, st wire.Status, body func([]byte, int) []byte) []byte {
 	h := wire.Header{Command: cmd, Status: st, Credits: 64, Flags: wire.FlagServerToRedir, SessionID: 1, TreeID: 2}
 	return body(h.Append(nil), 0)
 }
 
-// login are the responses up to a session, of a guest as nothing is signed for one.
+// login returns the responses up to a session. It is a guest's, because responses to a guest are not signed.
 func login() [][]byte {
 	n := wire.NegotiateResponse{Dialect: wire.Dialect210, Capabilities: wire.CapLargeMTU, MaxReadSize: 1 << 20, MaxWriteSize: 1 << 20, MaxTransactSize: 1 << 20}
 	challenge := append([]byte("NTLMSSP\x00\x02\x00\x00\x00"), make([]byte, 28)...)
@@ -112,7 +112,7 @@ func login() [][]byte {
 	}
 }
 
-// use does everything with a server of canned responses.
+// use calls every method of a client whose server sends canned responses.
 func use(t *testing.T, pool *slab.Pool, patience time.Duration, replies ...[]byte) error {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -163,18 +163,18 @@ func TestResponses(t *testing.T) {
 		for n := range len(r) {
 			cut := login()
 			cut[i] = r[:n]
-			// Of what is answered with a status, the client looks at no more.
+			// The client reads only the header of the responses to FLUSH and CLOSE.
 			if err := use(t, pool, long, cut...); err == nil && !(n >= wire.HeaderLen && (r[12] == byte(wire.CmdFlush) || r[12] == byte(wire.CmdClose))) {
-				t.Errorf("%d of %d bytes of response %d are enough", n, len(r), i)
+				t.Errorf("%d of %d bytes of response %d were accepted", n, len(r), i)
 			}
 		}
 	}
-	// Answers to what was not asked.
+	// Responses of another command than the request's.
 	for i := range login() {
 		wrong := login()
 		wrong[i][12] ^= 3
 		if err := use(t, pool, long, wrong...); err == nil {
-			t.Errorf("response %d may be of another command", i)
+			t.Errorf("response %d was accepted with another command", i)
 		}
 	}
 }
@@ -190,11 +190,12 @@ func FuzzResponses(f *testing.F) {
 	f.Fuzz(func(t *testing.T, i uint8, reply []byte) {
 		replies := login()
 		replies[int(i)%len(replies)] = reply
-		_ = use(t, pool, 100*time.Millisecond, replies...) // without panics; a response may promise another
+		// It must not panic. It may time out, because a response may announce another one.
+		_ = use(t, pool, 100*time.Millisecond, replies...)
 	})
 }
 
-// FuzzTake lets a machine with keys take messages apart.
+// FuzzTake parses messages with a machine that has keys.
 func FuzzTake(f *testing.F) {
 	for _, r := range login() {
 		f.Add(r)
@@ -211,7 +212,7 @@ func FuzzTake(f *testing.F) {
 	f.Fuzz(func(t *testing.T, msg []byte) {
 		list, err := m.Take(msg)
 		if err == nil && len(list) == 0 {
-			t.Error("no response, and no error")
+			t.Error("neither a response nor an error")
 		}
 	})
 }

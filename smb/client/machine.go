@@ -11,50 +11,50 @@ import (
 
 var le = binary.LittleEndian
 
-// ErrProtocol is the error of what a server must not send.
+// ErrProtocol says that a server sent what the protocol forbids.
 var ErrProtocol = errors.New("smb/client: the server breaks the protocol")
 
 func broken(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrProtocol}, args...)...)
 }
 
-// Machine is a client's side of one connection with at most one session. Its fields
-// may be changed at any time, to do what no client does. It is one goroutine's.
+// Machine is the client's state of one connection with at most one session. Tests may
+// change its fields at any time, to send what no client sends. One goroutine uses it.
 type Machine struct {
 	Dialect  wire.Dialect
 	Cipher   crypt.Cipher
-	Ciphers  []crypt.Cipher // to be offered; nil: no context
+	Ciphers  []crypt.Cipher // to offer; nil: no context
 	SignAlgs []crypt.Algorithm
 	GUID     wire.GUID
-	Caps     wire.Capabilities // to be offered
+	Caps     wire.Capabilities // to offer
 	Posix    bool              // offer the POSIX extensions, as only Linux does
 
-	MessageID uint64 // next
-	Credits   int    // held
+	MessageID uint64 // of the next request
+	Credits   int    // that the client holds
 	SessionID uint64
 	TreeID    uint32
 	Sign      bool // sign requests
 	Encrypt   bool // encrypt requests
 	NoVerify  bool // do not check signatures
 
-	Key       []byte // of the authentication
+	Key       []byte // the session key of the authentication
 	Signer    *crypt.Signer
 	Out, In   *crypt.Sealer
 	Preauth   crypt.Preauth // of the connection
 	Negotiate wire.NegotiateResponse
 }
 
-// NewMachine is the machine of a new connection. It offers encryption where Ciphers are set.
+// NewMachine returns the state of a new connection. It offers encryption with 3.1.1 if Ciphers is set.
 func NewMachine() Machine {
 	return Machine{Credits: 1, Caps: wire.CapEncryption | wire.CapLargeMTU | wire.CapMultiChannel}
 }
 
-// Request is a request to be sent: what the client fills in can be changed by Edit.
+// Request is a request to send. Edit may change the header that the client has filled in.
 type Request struct {
 	Command wire.Command
 	Body    func(b []byte, at int) []byte
 	Charge  uint16 // 0: 1
-	Ask     uint16 // credits; 0: 1
+	Ask     uint16 // credits to request; 0: 1
 	Edit    func(*wire.Header)
 }
 
@@ -62,17 +62,17 @@ type Request struct {
 type Response struct {
 	wire.Header
 	Msg []byte
-	// Sealed reports whether it came encrypted.
+	// Sealed reports whether the response was encrypted.
 	Sealed bool
 }
 
-// Empty is the body of requests that say nothing.
+// Empty appends the body of requests without parameters, such as ECHO.
 func Empty(b []byte, _ int) []byte { return wire.AppendEmpty(b) }
 
-// Message builds one message of requests; those after the first are related to it.
+// Message builds one message from requests. Each one after the first is related to it (MS-SMB2 3.2.4.1.4).
 func (c *Machine) Message(reqs ...Request) []byte { return c.build(true, reqs) }
 
-// Unrelated builds one message of requests of their own.
+// Unrelated builds one message from requests that are not related.
 func (c *Machine) Unrelated(reqs ...Request) []byte { return c.build(false, reqs) }
 
 func (c *Machine) build(related bool, reqs []Request) []byte {
@@ -118,7 +118,7 @@ func (c *Machine) Seal(msg []byte) ([]byte, error) {
 	return b, c.Out.Seal(b, c.SessionID)
 }
 
-// Take takes a received message apart: it decrypts, checks signatures and counts credits.
+// Take parses a received message: it decrypts it, checks signatures and counts credits.
 func (c *Machine) Take(msg []byte) (list []Response, err error) {
 	sealed := false
 	if len(msg) > 4 && le.Uint32(msg) == wire.ProtocolTransform {
@@ -135,7 +135,7 @@ func (c *Machine) Take(msg []byte) (list []Response, err error) {
 		}
 		if r.Next != 0 {
 			if uint64(r.Next) > uint64(len(msg)) {
-				return nil, broken("a response ends behind the message")
+				return nil, broken("a response extends beyond its message")
 			}
 			r.Msg, msg = msg[:r.Next], msg[r.Next:]
 		}
@@ -150,10 +150,10 @@ func (c *Machine) Take(msg []byte) (list []Response, err error) {
 	}
 }
 
-// open decrypts a message in place. Behind it there is room for a tag.
+// open decrypts a message in place. The slice has capacity for a tag behind it.
 func (c *Machine) open(msg []byte) ([]byte, error) {
 	if c.In == nil {
-		return nil, broken("an encrypted message without a session")
+		return nil, broken("an encrypted message although the session has no keys")
 	}
 	if _, err := crypt.SessionOf(msg); err != nil {
 		return nil, err

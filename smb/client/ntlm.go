@@ -5,18 +5,18 @@ import (
 	"crypto/hmac"
 	"crypto/md5"
 	"crypto/rand"
-	"crypto/rc4" //nolint:gosec // MS-NLMP wants it
+	"crypto/rc4" //nolint:gosec // MS-NLMP requires it
 	"strings"
 
 	"fileserver/smb/ntlm"
 	"fileserver/smb/wire"
 )
 
-// ntlmFlags are what a client of today asks for (MS-NLMP 2.2.2.5): Unicode, signing, NTLM, extended security,
+// ntlmFlags are the flags that current clients request (MS-NLMP 2.2.2.5): Unicode, signing, NTLM, extended security,
 // target information, 128 bits, key exchange, 56 bits.
 const ntlmFlags = 1 | 1<<4 | 1<<9 | 1<<15 | 1<<19 | 1<<23 | 1<<29 | 1<<30 | 1<<31
 
-// ntlmNegotiate is a NEGOTIATE_MESSAGE (MS-NLMP 2.2.1.1).
+// ntlmNegotiate returns a NEGOTIATE_MESSAGE (MS-NLMP 2.2.1.1).
 func ntlmNegotiate() []byte {
 	b := append([]byte("NTLMSSP\x00"), 1, 0, 0, 0)
 	return append(le.AppendUint32(b, ntlmFlags), make([]byte, 16)...)
@@ -33,8 +33,8 @@ func hmacMD5(key []byte, parts ...[]byte) []byte {
 // challengeLen is the fixed part of a CHALLENGE_MESSAGE up to its target information (MS-NLMP 2.2.1.2).
 const challengeLen = 48
 
-// challengeOf finds the server's challenge and its target information in a CHALLENGE_MESSAGE, also where
-// that is inside of a SPNEGO token.
+// challengeOf returns the server's challenge and target information from a CHALLENGE_MESSAGE, which may be inside a
+// SPNEGO token.
 func challengeOf(token []byte) (challenge, info []byte, err error) {
 	i := bytes.Index(token, []byte("NTLMSSP\x00\x02\x00\x00\x00"))
 	if i < 0 || len(token)-i < challengeLen {
@@ -43,12 +43,13 @@ func challengeOf(token []byte) (challenge, info []byte, err error) {
 	m := token[i:]
 	n, off := uint64(le.Uint16(m[40:])), uint64(le.Uint32(m[44:]))
 	if off+n > uint64(len(m)) {
-		return nil, nil, broken("an NTLM challenge that ends early")
+		return nil, nil, broken("an NTLM challenge that is too short for its target information")
 	}
 	return m[24:32], m[off : off+n], nil
 }
 
-// ntlmAuthenticate answers a CHALLENGE_MESSAGE, and returns the session key (MS-NLMP 2.2.1.3, 3.3.2).
+// ntlmAuthenticate returns the AUTHENTICATE_MESSAGE that answers a CHALLENGE_MESSAGE, and the session key
+// (MS-NLMP 2.2.1.3, 3.3.2).
 func ntlmAuthenticate(who Identity, token []byte) (msg, key []byte, err error) {
 	server, info, err := challengeOf(token)
 	if err != nil {
@@ -87,8 +88,8 @@ func ntlmAuthenticate(who Identity, token []byte) (msg, key []byte, err error) {
 	return b, key, nil
 }
 
-// timestamp is the server's time as the target information has it (MsvAvTimestamp), so that the clocks need not
-// agree; without, zero.
+// timestamp returns the server's time from the target information (MsvAvTimestamp), so that the clocks need not
+// agree. It is zero if the server sent none.
 func timestamp(info []byte) []byte {
 	const msvAvEOL, msvAvTimestamp = 0, 7
 	for len(info) >= 4 {

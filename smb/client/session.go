@@ -7,10 +7,10 @@ import (
 	"fileserver/smb/wire"
 )
 
-// Exchange sends a message as it is, and returns the next one that comes.
+// Exchange sends a message unchanged and returns the next message of the server.
 type Exchange func(msg []byte) ([]byte, error)
 
-// NegotiateBody is a NEGOTIATE with what the client offers.
+// NegotiateBody returns the body of a NEGOTIATE request that offers dialects and what c has set (MS-SMB2 2.2.3).
 func (c *Machine) NegotiateBody(dialects ...wire.Dialect) func([]byte, int) []byte {
 	q := wire.NegotiateRequest{
 		SecurityMode: wire.NegotiateSigningEnabled, Capabilities: c.Caps, ClientGUID: c.GUID, Dialects: wire.AppendUint16s(nil, dialects...),
@@ -32,7 +32,7 @@ func (c *Machine) NegotiateBody(dialects ...wire.Dialect) func([]byte, int) []by
 	return q.Append
 }
 
-// StatusError is a request that the server refuses, or fails.
+// StatusError says that the server answered a request with a status other than success.
 type StatusError struct {
 	Command wire.Command
 	Status  wire.Status
@@ -56,7 +56,7 @@ func (c *Machine) Connect(x Exchange, dialects ...wire.Dialect) error {
 	}
 	r := list[0]
 	if r.Command != wire.CmdNegotiate {
-		return broken("%v is answered by %v", wire.CmdNegotiate, r.Command)
+		return broken("%v was answered by %v", wire.CmdNegotiate, r.Command)
 	}
 	if r.Status != wire.StatusSuccess {
 		return &StatusError{r.Command, r.Status}
@@ -78,7 +78,7 @@ func (c *Machine) Connect(x Exchange, dialects ...wire.Dialect) error {
 	return nil
 }
 
-// Signing is the algorithm negotiated.
+// Signing returns the signing algorithm that was negotiated.
 func (c *Machine) Signing() crypt.Algorithm {
 	if d, count := c.Negotiate.Contexts.Find(wire.SigningCapabilities); count == 1 {
 		if list, err := wire.ParseAlgorithms(d); err == nil && list.Len() == 1 {
@@ -88,20 +88,20 @@ func (c *Machine) Signing() crypt.Algorithm {
 	return crypt.AlgorithmOf(crypt.Dialect(c.Dialect))
 }
 
-// Identity is who logs on. The empty User is anonymous.
+// Identity is the user that logs on. The empty User is anonymous.
 type Identity struct{ User, Domain, Password string }
 
-// Setup is what a login may do differently.
+// Setup holds the optional parts of a login.
 type Setup struct {
-	Mode     uint8 // SecurityMode
-	Previous uint64
-	// Bind is the session's other channel.
+	Mode     uint8  // SecurityMode
+	Previous uint64 // PreviousSessionId
+	// Bind is another channel of the session; with it the login binds this connection to the session.
 	Bind *Machine
-	// Unsigned allows that the last response is not signed, before 3.0.
+	// Unsigned accepts an unsigned last response with dialects before 3.0.
 	Unsigned bool
 }
 
-// Login authenticates, and returns the status and flags of the response. With StatusSuccess the client has a session.
+// Login authenticates and returns the status and flags of the last response. After StatusSuccess the client has a session.
 func (c *Machine) Login(x Exchange, who Identity, s Setup) (wire.Status, uint16, error) {
 	var flags uint8
 	if s.Bind != nil {
@@ -121,7 +121,7 @@ func (c *Machine) Login(x Exchange, who Identity, s Setup) (wire.Status, uint16,
 			return r, err
 		}
 		if r.Command != wire.CmdSessionSetup {
-			return r, broken("%v is answered by %v", wire.CmdSessionSetup, r.Command)
+			return r, broken("%v was answered by %v", wire.CmdSessionSetup, r.Command)
 		}
 		c.Credits += int(r.Credits)
 		if r.Status == wire.StatusMoreProcessingRequired {
@@ -165,7 +165,7 @@ func (c *Machine) Login(x Exchange, who Identity, s Setup) (wire.Status, uint16,
 	return r.Status, resp.Flags, nil
 }
 
-// LoginAgain authenticates the session's user anew. The keys stay (MS-SMB2 3.3.5.5.3).
+// LoginAgain authenticates the session's user again. The keys do not change (MS-SMB2 3.3.5.5.3).
 func (c *Machine) LoginAgain(do func(Request) (Response, error), who Identity) (wire.Status, uint16, error) {
 	step := func(token []byte) (r Response, resp wire.SessionSetupResponse, err error) {
 		q := wire.SessionSetupRequest{SecurityBuffer: token}
@@ -189,7 +189,7 @@ func (c *Machine) LoginAgain(do func(Request) (Response, error), who Identity) (
 	return r.Status, resp.Flags, err
 }
 
-// keys derives the keys (MS-SMB2 3.2.5.3).
+// keys derives the session's keys (MS-SMB2 3.2.5.3).
 func (c *Machine) keys(key []byte, hash *crypt.Preauth, bind *Machine) error {
 	k := crypt.DeriveKeys(crypt.Dialect(c.Dialect), key, (*[64]byte)(hash), c.Cipher)
 	var err error

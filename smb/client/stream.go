@@ -7,16 +7,15 @@ import (
 	"fileserver/smb/wire"
 )
 
-// WriteMessage writes a message with its length in front, as SMB over a stream has it
-// (MS-SMB2 2.1), in one write.
+// WriteMessage writes a message with its length in front (MS-SMB2 2.1), in one write.
 func WriteMessage(w io.Writer, msg []byte) error {
 	b := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(msg)), uint32(len(msg)))
 	_, err := w.Write(append(b, msg...))
 	return err
 }
 
-// ReadMessage reads a message of at most limit bytes (MS-SMB2 2.1). What is longer, or
-// shorter than a header, is an [ErrProtocol].
+// ReadMessage reads a message (MS-SMB2 2.1). If it is longer than limit bytes or shorter
+// than a header, the error is an [ErrProtocol].
 func ReadMessage(r io.Reader, limit int) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -31,8 +30,8 @@ func ReadMessage(r io.Reader, limit int) ([]byte, error) {
 	return b, err
 }
 
-// OverStream returns an [Exchange] over a stream, for messages of up to limit bytes. What
-// ends it early, a deadline or a closed connection, is up to the caller.
+// OverStream returns an [Exchange] over a stream, for messages of up to limit bytes. To
+// end it early the caller sets a deadline or closes the stream.
 func OverStream(rw io.ReadWriter, limit int) Exchange {
 	return func(msg []byte) ([]byte, error) {
 		if err := WriteMessage(rw, msg); err != nil {
@@ -42,8 +41,8 @@ func OverStream(rw io.ReadWriter, limit int) Exchange {
 	}
 }
 
-// Do sends one request, encrypted if Encrypt is set, and returns its response. A status
-// other than success is a [*StatusError].
+// Do sends one request, encrypted if Encrypt is set, and returns its response. If the
+// status is not success, the error is a *[StatusError].
 func (c *Machine) Do(x Exchange, q Request) (Response, error) {
 	msg := c.Message(q)
 	if c.Encrypt {
@@ -65,7 +64,7 @@ func (c *Machine) Do(x Exchange, q Request) (Response, error) {
 	case len(list) != 1:
 		return Response{}, broken("%d responses to one request", len(list))
 	case r.Command != q.Command:
-		return Response{}, broken("%v is answered by %v", q.Command, r.Command)
+		return Response{}, broken("%v was answered by %v", q.Command, r.Command)
 	case r.Status != wire.StatusSuccess:
 		return Response{}, &StatusError{q.Command, r.Status}
 	}

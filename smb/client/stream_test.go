@@ -31,7 +31,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestDo takes one response to the request that was made, and nothing else.
+// TestDo wants Do to accept exactly one response, of the command that was requested.
 func TestDo(t *testing.T) {
 	response := func(cmd wire.Command, st wire.Status) []byte {
 		h := wire.Header{Command: cmd, Status: st, Flags: wire.FlagServerToRedir, Credits: 1}

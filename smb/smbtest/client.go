@@ -8,31 +8,31 @@ import (
 	"fileserver/smb/wire"
 )
 
-// Client is a client with at most one session, whose failures are the test's. The fields of its machine may be changed
-// at any time, to do what no client does.
+// Client is a client with at most one session. Its errors fail the test. Tests may change the fields of its Machine at any
+// time, to send what no client sends.
 type Client struct {
 	T testing.TB
 	W Wire
 	client.Machine
 }
 
-// Request and Response are those of the machine.
+// Request and Response are those of the Machine.
 type (
 	Request  = client.Request
 	Response = client.Response
 )
 
-// NewClient makes a client of a connection.
+// NewClient returns a client that uses a connection.
 func NewClient(t testing.TB, w Wire) *Client {
 	c := &Client{T: t, W: w, Machine: client.NewMachine()}
 	c.GUID = wire.GUID{1, 2, 3}
 	return c
 }
 
-// Empty is the body of requests that say nothing.
+// Empty appends the body of requests without parameters, such as ECHO.
 func Empty(b []byte, at int) []byte { return client.Empty(b, at) }
 
-// Seal encrypts a message.
+// Seal returns a message encrypted.
 func (c *Client) Seal(msg []byte) []byte {
 	c.T.Helper()
 	b, err := c.Machine.Seal(msg)
@@ -53,7 +53,7 @@ func (c *Client) Send(msg []byte) {
 	}
 }
 
-// Recv receives the responses of one message, and checks signatures.
+// Recv receives one message and returns its responses. It checks their signatures.
 func (c *Client) Recv() []Response {
 	c.T.Helper()
 	msg, err := c.W.Recv(Timeout)
@@ -63,7 +63,7 @@ func (c *Client) Recv() []Response {
 	return c.Take(msg)
 }
 
-// Take takes a received message apart.
+// Take parses a received message.
 func (c *Client) Take(msg []byte) []Response {
 	c.T.Helper()
 	list, err := c.Machine.Take(msg)
@@ -73,14 +73,14 @@ func (c *Client) Take(msg []byte) []Response {
 	return list
 }
 
-// exchange is Send, and the next message as it is.
+// exchange sends a message and returns the next one received, unparsed.
 func (c *Client) exchange(msg []byte) ([]byte, error) {
 	c.T.Helper()
 	c.Send(msg)
 	return c.W.Recv(Timeout)
 }
 
-// Do sends requests as one message of related ones and returns the responses, which must come as one message, too.
+// Do sends related requests as one message and returns the responses, which must also come as one message.
 func (c *Client) Do(reqs ...Request) []Response {
 	c.T.Helper()
 	c.Send(c.Message(reqs...))
@@ -91,7 +91,7 @@ func (c *Client) Do(reqs ...Request) []Response {
 	return list
 }
 
-// Call sends one request and wants the status.
+// Call sends one request, whose response must have the status want.
 func (c *Client) Call(cmd wire.Command, body func(b []byte, at int) []byte, want wire.Status) Response {
 	c.T.Helper()
 	r := c.Do(Request{Command: cmd, Body: body})[0]
@@ -101,13 +101,13 @@ func (c *Client) Call(cmd wire.Command, body func(b []byte, at int) []byte, want
 	return r
 }
 
-// Dropped waits for the server to end the connection; other messages may come before.
+// Dropped waits until the server ends the connection. Other messages may come before.
 func (c *Client) Dropped() {
 	c.T.Helper()
 	for {
 		if _, err := c.W.Recv(Timeout); err != nil {
 			if errors.Is(err, ErrTimeout) {
-				c.T.Fatal("the connection goes on")
+				c.T.Fatal("the server has not ended the connection")
 			}
 			return
 		}

@@ -1,4 +1,4 @@
-// Package smbtest puts the machine of [fileserver/smb/client] in the hands of a test:
-// failures are the test's, and every message can be changed on its way. It has an
-// in-process transport with RDMA, too.
+// Package smbtest lets tests of the server use the [client.Machine] of
+// [fileserver/smb/client]: an error fails the test, and the test may change every
+// message before it is sent. [Pipe] is an in-process transport, with RDMA if wanted.
 package smbtest

@@ -12,23 +12,23 @@ import (
 	"fileserver/smb/transport"
 )
 
-// Timeout is how long tests wait for what must come.
+// Timeout is how long tests wait for a message or an event that must come.
 const Timeout = 20 * time.Second
 
-// Wire carries messages of a client.
+// Wire carries the messages of a client.
 type Wire interface {
 	// Send sends a message.
 	Send(msg []byte) error
-	// Recv waits for one, until the connection has ended, but not longer than d.
+	// Recv returns the next message. The error is ErrTimeout if none comes within d; any other error means that the connection has ended.
 	Recv(d time.Duration) ([]byte, error)
 	// Close ends the connection.
 	Close()
 }
 
-// Errors of wires.
+// Errors of a Wire.
 var (
 	ErrEnded   = errors.New("smbtest: the connection has ended")
-	ErrTimeout = errors.New("smbtest: nothing has come")
+	ErrTimeout = errors.New("smbtest: no message within the time allowed")
 )
 
 // Pipe is the client's end of an in-process connection. It implements [Wire].
@@ -36,7 +36,7 @@ type Pipe struct {
 	pool *slab.Pool
 	conn *pipeConn
 
-	order   sync.Mutex // the handler's methods are called one at a time
+	order   sync.Mutex // held while a method of the handler runs; taken before mu
 	handler transport.Handler
 
 	mu          sync.Mutex
@@ -55,7 +55,7 @@ type pipeConn struct {
 	rdma bool
 }
 
-// NewPipe connects a client to a server's handler. With rdma the client has memory that the server reaches.
+// NewPipe connects a client to a server's handler. With rdma the server reaches memory that the client registers.
 func NewPipe(t testing.TB, pool *slab.Pool, handler func(transport.Conn) transport.Handler, rdma bool) *Pipe {
 	p := &Pipe{pool: pool, wake: make(chan struct{}, 1), memory: map[uint32][]byte{}}
 	p.conn = &pipeConn{p: p, rdma: rdma, info: transport.Info{
@@ -69,14 +69,14 @@ func NewPipe(t testing.TB, pool *slab.Pool, handler func(transport.Conn) transpo
 	return p
 }
 
-// Register makes b the memory behind a token.
+// Register makes b reachable by the server under a token.
 func (p *Pipe) Register(token uint32, b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.memory[token] = b
 }
 
-// Invalidated are the tokens the server has invalidated, in order.
+// Invalidated returns the tokens that the server has invalidated, in order.
 func (p *Pipe) Invalidated() []uint32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,7 +132,7 @@ func (p *Pipe) Recv(d time.Duration) ([]byte, error) {
 // Close implements [Wire].
 func (p *Pipe) Close() { p.end(nil) }
 
-// Reason is why the server has ended the connection.
+// Reason returns why the server ended the connection.
 func (p *Pipe) Reason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,10 +176,10 @@ func (c *pipeConn) Send(o *transport.Outgoing) error {
 		return ErrEnded
 	}
 	if m := c.info.MaxMessage; m > 0 && o.Len() > m {
-		return fmt.Errorf("smbtest: a message of %d bytes, the client takes %d", o.Len(), m)
+		return fmt.Errorf("smbtest: a message of %d bytes; the client accepts %d", o.Len(), m)
 	}
 	if !c.rdma && (len(o.Place) > 0 || o.HasInvalidate) {
-		panic("smbtest: RDMA on a connection without")
+		panic("smbtest: the server uses RDMA on a connection without RDMA")
 	}
 	var data, msg []byte
 	for i := range o.Place {
@@ -195,14 +195,14 @@ func (c *pipeConn) Send(o *transport.Outgoing) error {
 		data = data[n:]
 	}
 	if len(data) > 0 {
-		panic("smbtest: more data than memory")
+		panic("smbtest: the server places more data than the descriptors hold")
 	}
 	for i := range o.Pieces {
 		msg = append(msg, o.Pieces[i].Bytes()...)
 	}
 	if o.HasInvalidate {
 		if p.memory[o.Invalidate] == nil {
-			panic("smbtest: an unknown token is invalidated")
+			panic("smbtest: the server invalidates an unknown token")
 		}
 		delete(p.memory, o.Invalidate)
 		p.invalidated = append(p.invalidated, o.Invalidate)
@@ -233,14 +233,14 @@ func (c *pipeConn) Read(buf *slab.Buf, off, n int, from []transport.Descriptor, 
 		m := p.memory[d.Token]
 		if uint64(len(m)) < d.Offset+uint64(k) {
 			p.mu.Unlock()
-			return errors.New("smbtest: a descriptor beyond the memory")
+			return errors.New("smbtest: a descriptor extends beyond the registered memory")
 		}
 		copy(b[:k], m[d.Offset:])
 		b = b[k:]
 	}
 	p.mu.Unlock()
 	if len(b) > 0 {
-		return errors.New("smbtest: descriptors are too short")
+		return errors.New("smbtest: the descriptors are shorter than the read")
 	}
 	go done.Completed(nil)
 	return nil

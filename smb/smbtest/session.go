@@ -5,7 +5,7 @@ import (
 	"fileserver/smb/wire"
 )
 
-// Connect negotiates.
+// Connect negotiates one of the dialects.
 func (c *Client) Connect(dialects ...wire.Dialect) {
 	c.T.Helper()
 	if err := c.Machine.Connect(c.exchange, dialects...); err != nil {
@@ -13,15 +13,15 @@ func (c *Client) Connect(dialects ...wire.Dialect) {
 	}
 }
 
-// Setup is what a login may do differently.
+// Setup holds the optional parts of a login.
 type Setup struct {
-	Mode     uint8 // SecurityMode
-	Previous uint64
-	// Bind is the session's other channel: its client.
+	Mode     uint8  // SecurityMode
+	Previous uint64 // PreviousSessionId
+	// Bind is the client of another channel of the session; with it the login binds this connection to the session.
 	Bind *Client
 }
 
-// Login authenticates, and returns the status and flags of the response. With StatusSuccess the client has a session.
+// Login authenticates and returns the status and flags of the last response. After StatusSuccess the client has a session.
 // The user "" is anonymous.
 func (c *Client) Login(user, password string, s Setup) (wire.Status, uint16) {
 	c.T.Helper()
@@ -36,7 +36,7 @@ func (c *Client) Login(user, password string, s Setup) (wire.Status, uint16) {
 	return st, flags
 }
 
-// MustLogin is Login that must succeed.
+// MustLogin is Login; it fails the test unless the status is StatusSuccess.
 func (c *Client) MustLogin(user, password string) {
 	c.T.Helper()
 	if st, _ := c.Login(user, password, Setup{}); st != wire.StatusSuccess {
@@ -44,7 +44,7 @@ func (c *Client) MustLogin(user, password string) {
 	}
 }
 
-// LoginAgain authenticates the session's user anew. The keys stay (MS-SMB2 3.3.5.5.3).
+// LoginAgain authenticates the session's user again. The keys do not change (MS-SMB2 3.3.5.5.3).
 func (c *Client) LoginAgain(user, password string) (wire.Status, uint16) {
 	c.T.Helper()
 	do := func(q Request) (Response, error) { return c.Do(q)[0], nil }
@@ -55,7 +55,7 @@ func (c *Client) LoginAgain(user, password string) (wire.Status, uint16) {
 	return st, flags
 }
 
-// Tree connects to a share, signed as 3.1.1 wants it, and returns the response.
+// Tree connects to a share and returns the response. The request is signed, as 3.1.1 requires (MS-SMB2 3.2.4.1.1).
 func (c *Client) Tree(path string, want wire.Status) wire.TreeConnectResponse {
 	c.T.Helper()
 	q := wire.TreeConnectRequest{Path: wire.AppendUTF16(nil, path)}

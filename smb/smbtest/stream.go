@@ -8,10 +8,10 @@ import (
 	"fileserver/smb/client"
 )
 
-// stream is a Wire over a stream, with lengths in front of messages.
+// stream is a Wire over a stream, where each message has its length in front (MS-SMB2 2.1).
 type stream struct{ nc net.Conn }
 
-// Over makes a Wire of a connection as SMB over TCP uses it.
+// Over returns a Wire for SMB over TCP on a connection.
 func Over(nc net.Conn) Wire { return stream{nc} }
 
 func (s stream) Send(msg []byte) error { return client.WriteMessage(s.nc, msg) }
