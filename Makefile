@@ -2,13 +2,13 @@
 GO      ?= go
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
-# Debian packages that the tests call: a C compiler for the race detector, rdma-core's headers, and what the guests need.
+# Debian packages that the tests need: a C compiler for the race detector, and the programs and headers for the guests.
 PACKAGES := gcc libc6-dev $(shell cat integration/guest/packages.txt integration/siw/packages.txt integration/servers/packages.txt integration/smb/packages.txt integration/rxe/packages.txt)
 
-# The provider for RDMA devices needs rdma-core's headers to be built. It opens the libraries when it runs, so
-# that the binary serves without them, too. CGO_ENABLED=0 leaves it out.
+# Building the provider for RDMA devices needs rdma-core's headers. The provider opens the libraries when it runs, so
+# the binary also serves without them. CGO_ENABLED=0 builds without the provider.
 RDMACORE := $(if $(filter 0,$(CGO_ENABLED)),,$(shell printf '%s\n' '\#include <infiniband/verbs.h>' '\#include <rdma/rdma_cma.h>' | $(CC) -E -x c - >/dev/null 2>&1 && echo yes))
-# Names are looked up in Go, as without a C library.
+# netgo and osusergo look up names in Go, as a build without cgo does.
 TAGS := $(if $(RDMACORE),-tags 'rdmacore netgo osusergo')
 
 .DEFAULT_GOAL := help
@@ -17,22 +17,22 @@ TAGS := $(if $(RDMACORE),-tags 'rdmacore netgo osusergo')
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build bin/fileserver, with the provider for RDMA devices where rdma-core's headers are
+build: ## build bin/fileserver, with the provider for RDMA devices if rdma-core's headers are installed
 	CGO_ENABLED=$(if $(RDMACORE),1,0) $(GO) build -trimpath $(TAGS) -ldflags '$(LDFLAGS)' -o bin/fileserver ./cmd/fileserver
 	@$(if $(RDMACORE),echo 'bin/fileserver has the provider for RDMA devices',\
 	  echo 'bin/fileserver is pure Go and serves RDMA in software (iWARP). For RDMA devices install gcc libibverbs-dev librdmacm-dev, then make build')
 
 run: build ## serve ./data over NFS, on TCP and iWARP, to this machine
-	@# Sticky and open to all, so that root's clients, who are mapped to nobody, can write.
+	@# The directory is sticky and open to all, so that clients' root users, who are mapped to nobody, can write.
 	@[ -d data ] || mkdir -m 1777 data
 	bin/fileserver serve --share data=./data
 
-test: packages unit cover guest ## run all tests; as root, install from Debian what they need
+test: packages unit cover guest ## run all tests; as root, first install the Debian packages they need
 
 unit: ## run the tests that need no guest, under the race detector, and the lint
 	$(GO) test -race -short -timeout 20m ./...
 
-cover: ## run them without the race detector: allocation gates, and coverage per package
+cover: ## run them without the race detector: checks allocations, prints coverage per package
 	$(GO) test -short -timeout 20m $(TAGS) -cover $$($(GO) list ./... | grep -v -e /integration -e /internal/lint)
 
 guest: kernel ## run the tests with real clients in Linux guests
@@ -45,23 +45,23 @@ FUZZTIME ?= 30s
 fuzz: ## fuzz every target for FUZZTIME (30s), one per processor at a time; print a table
 	$(GO) run ./integration/fuzz -time $(FUZZTIME) $(FUZZFLAGS)
 
-vulncheck: ## look for known vulnerabilities of what the server calls; needs the network
+vulncheck: ## look for known vulnerabilities in the code that the server calls; needs the network
 	@$(GO) tool -modfile=internal/tools/go.mod govulncheck $(TAGS) ./... || { rc=$$?; \
-	  [ $$rc = 3 ] || echo 'vulncheck: nothing was checked: the data base, https://vuln.go.dev, must be reachable (or name a copy by GOVULNDB)'; exit $$rc; }
+	  [ $$rc = 3 ] || echo 'vulncheck: nothing was checked: https://vuln.go.dev must be reachable; or set GOVULNDB to the address of a copy'; exit $$rc; }
 
 lint: ## check formatting, vet, staticcheck, imports and the house rules
 	$(GO) test -count 1 ./internal/lint
 
-bench: ## measure beside plain TCP and, as root, Samba; print the ratios
+bench: ## measure against plain TCP and, as root, Samba; print the ratios
 	$(GO) run ./integration/bench $(BENCHFLAGS)
 
-bench-guest: kernel ## measure beside the kernel's servers, in a Linux guest; as root (BENCHFLAGS="-beside FILE": and beside another build)
+bench-guest: kernel ## measure against the kernel's servers in a Linux guest; needs root (BENCHFLAGS="-beside FILE": also against another build)
 	$(GO) run ./integration/bench guest $(BENCHFLAGS)
 
-# Installs what is missing. Other users than root, and other systems than Debian,
-# are told, and the tests that need it fail with a message of their own.
+# As root on Debian, installs the missing packages. Otherwise it prints them, and the
+# tests that need them fail with messages of their own.
 packages:
-	@command -v dpkg-query >/dev/null || { echo "not Debian: the tests want the programs of: $(PACKAGES)"; exit 0; }; \
+	@command -v dpkg-query >/dev/null || { echo "not Debian: the tests need the programs of these packages: $(PACKAGES)"; exit 0; }; \
 	missing=; for p in $(PACKAGES); do \
 	  dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; \
 	done; \
@@ -72,6 +72,6 @@ packages:
 	  echo "missing for some tests; install with: sudo apt-get install$$missing"; \
 	fi
 
-# Builds the guests' kernel, once, where none is named and none is there.
+# Builds the guests' kernel once, unless one is named or already built.
 kernel:
 	@$(GO) run ./integration/guest/cmd/guestkernel -missing

@@ -9,36 +9,36 @@ import (
 	"sync"
 )
 
-// Lines that separate what the script prints from what the kernel says before and after it.
+// Lines that separate the script's output from the kernel's output before and after it.
 const (
 	readyLine = "guest ready"
 	doneLine  = "guest done"
 )
 
-// panicLine and bugLine are in what a kernel says at its end, and just before it where that is a BUG.
+// A kernel that panics prints a line with panicLine. If the cause is a BUG, a line with bugLine comes just before.
 const (
 	panicLine = "Kernel panic - not syncing"
 	bugLine   = "BUG: failure at "
 )
 
-// markPrefix starts a line that says that the script has come to a point of interest: "MARK name text".
+// markPrefix begins a line by which the script says that it has reached a certain point: "MARK name text".
 const markPrefix = "MARK "
 
-// console takes a guest's console output, line by line.
+// console parses a guest's console output, line by line.
 type console struct {
-	tee io.Writer // may be nil; the script's lines as they come
+	tee io.Writer // may be nil; receives the script's lines at once
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	rest    []byte     // an unfinished line
 	ready   bool
 	done    bool
 	boot    bytes.Buffer // before readyLine
 	out     bytes.Buffer // after it
-	marks   []mark       // seen and not yet asked for
+	marks   []mark       // those that wait has not returned yet
 	ended   bool
 	bug     string        // the last bugLine
 	panic   string        // panicLine, after bug if there was one
-	changed chan struct{} // closed and replaced at every mark, and at the end
+	changed chan struct{} // closed and replaced at every mark, at a panic and at the end
 }
 
 type mark struct{ name, text string }
@@ -47,7 +47,7 @@ func newConsole(tee io.Writer) *console {
 	return &console{tee: tee, changed: make(chan struct{})}
 }
 
-// Write takes what the guest's console prints; it never fails.
+// Write receives the output of the guest's console. It never fails.
 func (c *console) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,25 +57,25 @@ func (c *console) Write(p []byte) (int, error) {
 		if !found {
 			return len(p), nil
 		}
-		c.line(strings.TrimRight(string(line), "\r"))
+		c.lineLocked(strings.TrimRight(string(line), "\r"))
 		c.rest = rest
 	}
 }
 
-// line takes one line without its end. c.mu is held.
-func (c *console) line(s string) {
+// lineLocked handles one line, without its line end.
+func (c *console) lineLocked(s string) {
 	switch {
 	case strings.Contains(s, bugLine):
 		c.bug = s + "; "
 	case strings.Contains(s, panicLine) && c.panic == "":
 		c.panic = c.bug + s
-		c.wake()
+		c.wakeLocked()
 	}
 	switch {
 	case c.done:
 	case c.ready && s == doneLine:
 		c.done = true
-		c.out.Truncate(c.out.Len() - 1) // the line's end that the script may have left out
+		c.out.Truncate(c.out.Len() - 1) // the line end that job adds in case the script left it out
 	case c.ready:
 		c.out.WriteString(s + "\n")
 		if c.tee != nil {
@@ -84,17 +84,18 @@ func (c *console) line(s string) {
 		if rest, ok := strings.CutPrefix(s, markPrefix); ok {
 			name, text, _ := strings.Cut(rest, " ")
 			c.marks = append(c.marks, mark{name, text})
-			c.wake()
+			c.wakeLocked()
 		}
 	case s == readyLine:
 		c.ready = true
-		c.wake()
+		c.wakeLocked()
 	default:
 		c.boot.WriteString(s + "\n")
 	}
 }
 
-// await calls f with the lock held, again whenever something changes, until f is true or nothing will change any more.
+// await calls f with mu held, at once and after every change, until f returns true or the output has ended. It returns f's
+// last result.
 func (c *console) await(f func() bool) bool {
 	for {
 		c.mu.Lock()
@@ -107,31 +108,31 @@ func (c *console) await(f func() bool) bool {
 	}
 }
 
-func (c *console) wake() {
+func (c *console) wakeLocked() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// end says that nothing will be written any more.
+// end handles the end of the output.
 func (c *console) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.rest) > 0 {
-		c.line(string(c.rest))
+		c.lineLocked(string(c.rest))
 		c.rest = nil
 	}
 	c.ended = true
-	c.wake()
+	c.wakeLocked()
 }
 
-// output returns what came before and after the script's start.
+// output returns the output before and after the script's start.
 func (c *console) output() (boot, script string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.boot.String(), c.out.String()
 }
 
-// wait returns the text of the oldest mark of that name that no earlier call returned.
+// wait waits for a mark of that name and returns its text. It returns each mark once, the oldest first.
 func (c *console) wait(ctx context.Context, name string) (string, error) {
 	for {
 		c.mu.Lock()
@@ -150,7 +151,7 @@ func (c *console) wait(ctx context.Context, name string) (string, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return "", fmt.Errorf("%w: the script has not come to mark %s", ErrTimeout, name)
+			return "", fmt.Errorf("%w: the script has not reached mark %s", ErrTimeout, name)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestConsole takes a boot's output in pieces of every size.
+// TestConsole writes a boot's output in pieces of every size.
 func TestConsole(t *testing.T) {
 	const text = "Linux version\r\nbooting\r\nguest ready\r\nhello\r\nMARK one two three\r\nMARK bare\r\nMARKER\r\nlast\r\n\r\nguest done\r\nreboot: Power down\r\n"
 	for size := 1; size <= len(text); size++ {
@@ -34,12 +34,12 @@ func TestConsole(t *testing.T) {
 			}
 		}
 		if _, err := c.wait(t.Context(), "one"); err == nil {
-			t.Fatal("a mark is taken twice")
+			t.Fatal("a mark was returned twice")
 		}
 	}
 }
 
-// TestConsolePanic keeps what a kernel says last, and no later panic.
+// TestConsolePanic wants the BUG and the first panic reported, and no later panic.
 func TestConsolePanic(t *testing.T) {
 	const bug, last = "BUG: failure at fs/x.c:1/f()!", "Kernel panic - not syncing: BUG!"
 	c := newConsole(nil)
@@ -49,14 +49,14 @@ func TestConsolePanic(t *testing.T) {
 	}
 	c.end()
 	if c.await(func() bool { return false }) {
-		t.Error("waits for what will not be")
+		t.Error("await returned true after the end")
 	}
 	if _, out := c.output(); !strings.Contains(out, "CPU: 0") {
 		t.Errorf("output %q", out)
 	}
 }
 
-// TestConsoleWait waits for marks that come later, never, and too late.
+// TestConsoleWait waits for a mark that comes later, and for one that never comes.
 func TestConsoleWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newConsole(nil)
@@ -76,7 +76,7 @@ func TestConsoleWait(t *testing.T) {
 			t.Errorf("never: %v", err)
 		}
 		if _, err := c.wait(t.Context(), "never"); err == nil || errors.Is(err, ErrTimeout) {
-			t.Errorf("never, to the end: %v", err)
+			t.Errorf("never, until the end of the output: %v", err)
 		}
 		if _, out := c.output(); out != "MARK late\ncut off\n" {
 			t.Errorf("output %q", out)

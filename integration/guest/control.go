@@ -12,22 +12,22 @@ import (
 	"strings"
 )
 
-// boot holds the shell scripts that make the guest: init-uml and init-qemu find the root, job is its first process afterwards, and
-// prelude defines the functions for scripts.
+// boot holds the guest's shell scripts: init-uml and init-qemu mount the root, job is the first process on it, and prelude
+// defines the functions that scripts may call.
 //
 //go:embed boot
 var boot embed.FS
 
-// control is the directory that the host and the guest share besides /out: $GUEST inside.
+// control is a directory that the host and the guest share, besides /out. In the guest it is $GUEST.
 //
-//	busybox job prelude env script FILES   what runs
+//	busybox job prelude env script FILES   the programs of the guest
 //	signal-NAME                            written by Signal, awaited by the script
-//	kernel                                 the guest's /dev/kmsg, as it comes
+//	kernel                                 the messages from the guest's /dev/kmsg
 //	status                                 the script's exit status
-//	dump, dumped                           a request for, and the text of, the state of a guest that hangs
+//	dump, dumped                           a request for the state of a guest that hangs, and the answer
 type control string
 
-// newControl fills a fresh control directory below parent.
+// newControl creates a control directory below parent.
 func newControl(parent string, kind Kind, cfg *Config) (control, error) {
 	c := control(filepath.Join(parent, "control"))
 	if err := os.Mkdir(string(c), 0o755); err != nil {
@@ -60,7 +60,7 @@ func newControl(parent string, kind Kind, cfg *Config) (control, error) {
 	return c, os.WriteFile(c.path("env"), []byte(environment(kind, cfg)), 0o644)
 }
 
-// environment is the text of the file that tells the shell scripts what differs between guests.
+// environment returns the text of the file env, which sets the variables and arguments of this guest's scripts.
 func environment(kind Kind, cfg *Config) string {
 	var b strings.Builder
 	set := func(name, value string) { fmt.Fprintf(&b, "export %s=%s\n", name, quote(value)) }
@@ -79,7 +79,7 @@ func environment(kind Kind, cfg *Config) string {
 	return b.String() + "\n"
 }
 
-// quote makes s one word of the shell.
+// quote quotes s as one word of the shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 func (c control) path(name string) string { return filepath.Join(string(c), name) }
@@ -98,7 +98,7 @@ func (c control) copy(name, from string) error {
 	return errors.Join(err, dst.Close())
 }
 
-// signal lets the script's `await name` return. The name appears with the file complete.
+// signal makes the script's `await name` return. It creates the file by a rename, so that the script never sees half of it.
 func (c control) signal(name string) error {
 	tmp := c.path("new-" + name)
 	if err := os.WriteFile(tmp, nil, 0o644); err != nil {
@@ -107,7 +107,7 @@ func (c control) signal(name string) error {
 	return os.Rename(tmp, c.path("signal-"+name))
 }
 
-// status returns the script's exit status, and whether it has ended.
+// status returns the script's exit status and reports whether the script has ended.
 func (c control) status() (int, bool) {
 	text, err := os.ReadFile(c.path("status"))
 	if err != nil {
@@ -117,7 +117,7 @@ func (c control) status() (int, bool) {
 	return n, err == nil
 }
 
-// text returns a file's contents, or nothing.
+// text returns a file's contents, or "" if it cannot be read.
 func (c control) text(name string) string {
 	text, _ := os.ReadFile(c.path(name))
 	return string(text)

@@ -1,39 +1,39 @@
-// Package guest boots a Linux guest, runs a bash script in it as root, and brings back what it printed, its exit status, its kernel's
-// messages, and the files it left in /out. It is how the tests put a real, unmodified kernel client in front of the server, on a
-// machine that has neither RDMA nor loadable modules nor KVM.
+// Package guest boots a Linux guest and runs a bash script in it as root. It returns the script's output and exit status, the kernel's
+// messages, and the files in /out. With it the tests run real, unmodified kernel clients against the server, on a machine that has
+// neither RDMA nor loadable modules nor KVM.
 //
 // # Two ways to boot
 //
-// As root a guest is a User Mode Linux kernel: a process, nearly as fast as the machine. Every [Host] then has a network namespace of
-// its own, with a bridge that holds 198.18.1.1 (the outside: servers, captures) and one veth pair for each guest (198.18.1.2, .3, ...;
-// vec0 inside). Without root a guest is QEMU with software emulation, ten to thirty times slower; user networking leads from
-// 10.0.2.15 (eth0) to this machine's loopback, which the guest sees as 10.0.2.2.
+// For root a guest is a User Mode Linux kernel: a process, nearly as fast as the machine. Every [Host] then has its own network
+// namespace. A bridge in it has the address 198.18.1.1, where servers and captures run, and one veth pair for each guest (vec0 in the
+// guest; 198.18.1.2, .3, ...). For other users a guest is QEMU with software emulation, ten to thirty times slower. QEMU's user
+// networking connects 10.0.2.15 (eth0) with this machine's loopback, which the guest sees as 10.0.2.2.
 //
-// The guest's root is this machine's own root, read-only, below an overlay in the guest's RAM: a program that is installed or built
-// outside is found inside under the same path, and nothing the guest does reaches the machine but what it writes to /out.
+// The guest's root is this machine's own root, read-only, below an overlay in the guest's RAM. A program that is installed or built
+// outside has the same path inside. The guest changes nothing on the machine except the files in /out.
 //
 // # Talking with the script
 //
-// A script says `mark NAME [TEXT]`, which [Guest.Mark] waits for, and waits itself with `await NAME [SECONDS]` for [Guest.Signal]. Both
-// are bash functions that every script finds defined. Extra files ([Config.Files]) are in the directory $GUEST.
+// [Guest.Mark] waits until the script calls `mark NAME [TEXT]`. The script waits for [Guest.Signal] with `await NAME [SECONDS]`. Both
+// are bash functions that are defined for every script. Extra files ([Config.Files]) are in the directory $GUEST.
 //
-// # Nothing stays behind
+// # Cleaning up
 //
-// Every process is in a group of its own and dies with the thread that started it (PR_SET_PDEATHSIG); the namespace has no name, so
-// that it goes with its last process. A test binary that is killed leaves a temporary directory, nothing else.
+// Every process is in its own process group and dies with the thread that started it (PR_SET_PDEATHSIG). The namespace has no name, so
+// it ends with its last process. A test binary that is killed leaves only a temporary directory.
 //
 // # Kernels
 //
-// [FindKernel] takes FILESERVER_GUEST_UML (User Mode Linux) or FILESERVER_GUEST_KERNEL (bzImage), both absolute paths, otherwise the
-// newest of $XDG_CACHE_HOME/fileserver/guest/{linux-uml,bzImage}-*, where
+// [FindKernel] uses FILESERVER_GUEST_UML (User Mode Linux) or FILESERVER_GUEST_KERNEL (bzImage), which are absolute paths. Without them
+// it uses the newest of $XDG_CACHE_HOME/fileserver/guest/{linux-uml,bzImage}-*. The command
 //
 //	go run ./integration/guest/cmd/guestkernel
 //
-// puts kernels that it builds from Debian's linux-source package with the fragments in integration/guest/kernel. packages.txt
+// builds these kernels from Debian's linux-source package with the fragments in integration/guest/kernel. packages.txt
 // lists the Debian packages that guests and their tests need.
 //
 // # The rule for tests
 //
-// [ForTest] leaves a test out under `go test -short`, and only then. Otherwise a missing kernel or program is a failure that says
-// what to type.
+// [ForTest] skips a test under `go test -short`, and only then. Otherwise a missing kernel or program fails the test, and the message
+// says what to type.
 package guest

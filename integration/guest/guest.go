@@ -17,40 +17,40 @@ import (
 
 // Config says what a guest is and what it runs.
 type Config struct {
-	CPUs   int               // 1 if zero; older User Mode Linux has no more
-	MemMiB int               // 2048 if zero; taken from the machine only as far as it is used
+	CPUs   int               // 1 if zero; older User Mode Linux supports only one
+	MemMiB int               // 2048 if zero; the machine provides it only as the guest uses it
 	Script string            // bash, run as root in /tmp
-	Args   []string          // of the script
+	Args   []string          // the script's arguments
 	Env    []string          // NAME=value, for the script
 	Files  map[string]string // name and content of files in $GUEST
-	Out    string            // a directory that is /out inside, or nothing
-	Stream io.Writer         // takes the script's output line by line as it comes; may be nil
-	Pcap   string            // a file for a capture of the guest's network traffic, or nothing
+	Out    string            // a directory that is /out in the guest, or empty
+	Stream io.Writer         // receives the script's output line by line at once; may be nil
+	Pcap   string            // a file for a capture of the guest's network traffic, or empty
 
 	dev  string // the guest's network device
-	addr string // and its address with prefix length
+	addr string // its address with prefix length
 }
 
-// Result is what a guest leaves.
+// Result is the outcome of a guest.
 type Result struct {
 	Status int           // the script's exit status
-	Output string        // what it printed, standard error included
-	Boot   string        // what the console showed before
-	Kernel KernelLog     // the kernel's messages, but for those of a panic, which are in Output
-	Panic  string        // the kernel's last words: where the BUG was, if it was one, and the panic; empty if there was none
+	Output string        // the script's output, with standard error
+	Boot   string        // the console's output before the script
+	Kernel KernelLog     // the kernel's messages, except those of a panic, which are in Output
+	Panic  string        // the lines of the kernel's BUG, if there was one, and panic; empty without a panic
 	Took   time.Duration // from boot to power-off
 }
 
-// Guest is a guest that runs. [Guest.Wait] has to be called once.
+// Guest is a running guest. [Guest.Wait] or [Guest.End] must be called once.
 type Guest struct {
 	cmd     *exec.Cmd
 	console *console
 	control control
-	work    string // removed at the end
+	work    string // a directory, removed at the end
 	capture *Process
-	pcap    string // of capture
+	pcap    string // capture's file
 	started time.Time
-	network error // of widening it; read when ended is closed
+	network error // of enlargeReceiveBuffers; read after ended is closed
 	ended   chan struct{}
 }
 
@@ -104,23 +104,23 @@ func (g *Guest) boot(h *Host, kernel string, cfg *Config) (err error) {
 	}()
 	go func() {
 		if g.console.await(func() bool { return g.console.ready }) && h.kind == UML {
-			g.network = widen(g.cmd.Process.Pid)
+			g.network = enlargeReceiveBuffers(g.cmd.Process.Pid)
 		}
 		if g.network != nil && before(exited, 5*time.Second) {
-			g.network = nil // it has ended, that is why
+			g.network = nil // the guest has ended, which explains the error
 		}
 		<-exited
 		close(g.ended)
 	}()
 	go func() {
 		if g.console.await(func() bool { return g.console.panic != "" }) && !before(exited, time.Second) {
-			_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) // it has said where, and User Mode Linux would stay for ever
+			_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) // the panic is reported, and User Mode Linux would never exit
 		}
 	}()
 	return nil
 }
 
-// before reports whether ch is closed before d is over.
+// before reports whether ch is closed within d.
 func before(ch <-chan struct{}, d time.Duration) bool {
 	select {
 	case <-ch:
@@ -136,26 +136,26 @@ func (g *Guest) Within(ctx context.Context) (context.Context, context.CancelFunc
 	go func() {
 		select {
 		case <-g.ended:
-			cancel(errors.New("guest: it has ended"))
+			cancel(errors.New("guest: the guest has ended"))
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, func() { cancel(nil) }
 }
 
-// Mark waits until the script says `mark name` and returns the text that follows; each call takes one mark.
+// Mark waits until the script calls `mark name` and returns the text that follows. Each call consumes one mark.
 func (g *Guest) Mark(ctx context.Context, name string) (string, error) {
 	return g.console.wait(ctx, name)
 }
 
-// Signal lets the script go on from `await name`.
+// Signal makes the script's `await name` return.
 func (g *Guest) Signal(name string) error { return g.control.signal(name) }
 
-// CPU is the processor time of the machine that the guest has used so far, its kernel and its processes.
+// CPU returns the machine's processor time that the guest has used so far, for its kernel and its processes.
 func (g *Guest) CPU() (time.Duration, error) { return cputime.Group(g.cmd.Process.Pid) }
 
-// Nice sets the priority of the guest's process on the machine (setpriority(2)), which what it starts from then on inherits; less than
-// zero is before others.
+// Nice sets the priority of the guest's processes on the machine (setpriority(2)). Processes that they start later inherit it. A value
+// below zero runs before others.
 func (g *Guest) Nice(n int) error {
 	if err := syscall.Setpriority(syscall.PRIO_PGRP, g.cmd.Process.Pid, n); err != nil {
 		return fmt.Errorf("guest: priority %d: %w", n, err)
@@ -163,27 +163,27 @@ func (g *Guest) Nice(n int) error {
 	return nil
 }
 
-// End kills the guest, in the place of Wait.
+// End kills the guest. It is called instead of Wait.
 func (g *Guest) End() error {
 	g.kill()
 	return g.stopCapture()
 }
 
-// Wait waits until the guest has powered off. When ctx ends first it kills the guest, and the error, which then wraps ErrTimeout,
-// tells what the guest's processes were waiting for. A guest that ends without a status of its script is an error too; a status
-// other than 0 is not. The result is valid, as far as it goes, in any case.
+// Wait waits until the guest has powered off. If ctx ends first, Wait kills the guest; the error then wraps ErrTimeout and says what
+// the guest's processes were waiting for. It is also an error if the guest ends without its script's status, but a status other than
+// 0 is none. The result holds what is known, also with an error.
 func (g *Guest) Wait(ctx context.Context) (Result, error) {
 	var err error
 	select {
 	case <-g.ended:
 	case <-ctx.Done():
-		err = fmt.Errorf("%w: the guest still runs after %v\n%s", ErrTimeout, time.Since(g.started).Round(time.Second), g.dump()+crowded(g.cmd.Process.Pid))
+		err = fmt.Errorf("%w: the guest still runs after %v\n%s", ErrTimeout, time.Since(g.started).Round(time.Second), g.dump()+outOfMappings(g.cmd.Process.Pid))
 		_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL)
 		<-g.ended
 	}
 	status, ok := g.control.status()
 	if !ok {
-		err = errors.Join(err, errors.New("guest: it ended without its script's status"))
+		err = errors.Join(err, errors.New("guest: the guest ended without its script's status"))
 	}
 	g.console.mu.Lock()
 	last := g.console.panic
@@ -200,7 +200,7 @@ func (g *Guest) Wait(ctx context.Context) (Result, error) {
 	return r, errors.Join(err, os.RemoveAll(g.work))
 }
 
-// kill ends the guest at once, unless it has ended.
+// kill ends the guest at once if it still runs, and removes its directory.
 func (g *Guest) kill() {
 	select {
 	case <-g.ended:
@@ -211,7 +211,7 @@ func (g *Guest) kill() {
 	os.RemoveAll(g.work)
 }
 
-// dump asks a guest that hangs what its processes do.
+// dump returns what the processes of a guest that hangs are doing.
 func (g *Guest) dump() string {
 	if err := os.WriteFile(g.control.path("dump"), nil, 0o644); err != nil {
 		return ""
@@ -222,5 +222,5 @@ func (g *Guest) dump() string {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return "(it does not answer)"
+	return "(the guest does not answer)"
 }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// greet says hello to everyone who connects; it is what TestServer runs outside the guest.
+// greet sends "hello" on every connection. It is the program that TestServer runs outside the guest.
 func greet(addr string) {
 	l, err := net.Listen("tcp", addr)
 	for err == nil {
@@ -42,7 +42,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// TestScript runs a script that uses all that a guest offers.
+// TestScript runs a script that uses every feature of a guest.
 func TestScript(t *testing.T) {
 	h := guest.ForTest(t)
 	out := t.TempDir()
@@ -55,7 +55,7 @@ func TestScript(t *testing.T) {
 			mark first with text
 			await go
 			echo result >/out/result
-			[ $(nproc) = 2 ] || [ $GUEST_KIND = uml ] # of old
+			[ $(nproc) = 2 ] || [ $GUEST_KIND = uml ] # older User Mode Linux has only one processor
 			mark second
 			echo "oops: no" >&2
 			exit 3`,
@@ -91,11 +91,11 @@ func TestScript(t *testing.T) {
 		t.Errorf("kernel log:\n%s", r.Kernel)
 	}
 	if _, err := g.Mark(ctx, "third"); err == nil {
-		t.Error("a mark that was never made")
+		t.Error("Mark returned a mark that the script never made")
 	}
 }
 
-// TestTimeout ends a guest whose script does not.
+// TestTimeout wants a guest killed whose script does not end in time.
 func TestTimeout(t *testing.T) {
 	h := guest.ForTest(t)
 	g := h.BootForTest(t, guest.Config{Script: "mark there; exec sleep 1000"})
@@ -104,11 +104,11 @@ func TestTimeout(t *testing.T) {
 	}
 	_, err := g.Wait(within(t, time.Second))
 	if !errors.Is(err, guest.ErrTimeout) || !strings.Contains(err.Error(), "sleep 1000") {
-		t.Errorf("error %v, want a timeout that tells of the sleep", err)
+		t.Errorf("error %v, want a timeout that names the sleep", err)
 	}
 }
 
-// TestPanic reports a kernel that dies.
+// TestPanic wants errors from a guest that powers off early and from one whose kernel panics.
 func TestPanic(t *testing.T) {
 	h := guest.ForTest(t)
 	g := h.BootForTest(t, guest.Config{Script: "kill -KILL $$"})
@@ -118,7 +118,7 @@ func TestPanic(t *testing.T) {
 	}
 	g = h.BootForTest(t, guest.Config{Script: "$GUEST/busybox poweroff -f"})
 	if _, err := g.Wait(within(t, time.Minute)); err == nil {
-		t.Error("a guest that ends without its script's status is no error")
+		t.Error("no error from a guest that ended without its script's status")
 	}
 	g = h.BootForTest(t, guest.Config{MemMiB: 256, Script: "echo 2 >/proc/sys/vm/panic_on_oom; mark there; tail /dev/zero"})
 	ctx, cancel := g.Within(within(t, time.Minute))
@@ -134,11 +134,11 @@ func TestPanic(t *testing.T) {
 		t.Errorf("a panic: %q, %v", r.Panic, err)
 	}
 	if ctx.Err() == nil {
-		t.Error("the guest's context outlives it")
+		t.Error("the guest's context has not ended with the guest")
 	}
 }
 
-// TestServer reaches a program outside, kills it, and starts it again.
+// TestServer connects to a program outside, kills it, and starts it again.
 func TestServer(t *testing.T) {
 	h := guest.ForTest(t)
 	ctx := within(t, 2*time.Minute)
@@ -183,7 +183,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestCapture finds the guest's traffic in the capture.
+// TestCapture looks for the guest's traffic in the capture.
 func TestCapture(t *testing.T) {
 	h := guest.ForTest(t)
 	pcap := filepath.Join(t.TempDir(), "pcap")

@@ -25,17 +25,18 @@ const (
 	loopbackRange = "127.0.0.0/8"
 )
 
-// Host is the world outside the guests: where servers run, and the network that joins them. Its methods may be called concurrently.
+// Host is the outside of the guests: the network that connects them and the programs on it, such as servers. Its methods may be
+// called concurrently.
 type Host struct {
 	kind Kind
 	ns   *netns // nil for QEMU
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	procs  []*Process
 	guests int
 }
 
-// NewHost prepares the outside for guests of a kind; UML needs root.
+// NewHost creates the outside for guests of a kind. UML needs root.
 func NewHost(kind Kind) (*Host, error) {
 	for _, program := range kind.programs() {
 		if _, err := exec.LookPath(program); err != nil {
@@ -65,7 +66,7 @@ func NewHost(kind Kind) (*Host, error) {
 // Kind returns how this host's guests boot.
 func (h *Host) Kind() Kind { return h.kind }
 
-// Addr is the address by which guests reach what listens on [Host.Listen].
+// Addr returns the address at which guests reach the servers that listen on [Host.Listen].
 func (h *Host) Addr() string {
 	if h.kind == QEMU {
 		return qemuOutside
@@ -73,7 +74,7 @@ func (h *Host) Addr() string {
 	return umlOutside
 }
 
-// Inside is the address of the first guest, by which it reaches itself, and others under User Mode Linux reach it.
+// Inside returns the address of the first guest. The guest itself reaches it there, and with User Mode Linux other guests do, too.
 func (h *Host) Inside() string {
 	if h.kind == QEMU {
 		return qemuInside
@@ -81,7 +82,7 @@ func (h *Host) Inside() string {
 	return umlFirst
 }
 
-// Listen is the address on which a server for the guests has to listen.
+// Listen returns the address on which a server for the guests must listen.
 func (h *Host) Listen() string {
 	if h.kind == QEMU {
 		return loopback
@@ -89,7 +90,7 @@ func (h *Host) Listen() string {
 	return umlOutside
 }
 
-// Clients is the address range from which a server sees the guests come.
+// Clients returns the address range of the guests as a server sees them.
 func (h *Host) Clients() string {
 	if h.kind == QEMU {
 		return loopbackRange
@@ -109,10 +110,10 @@ func (h *Host) Start(env []string, argv ...string) (*Process, error) {
 	return p, nil
 }
 
-// start runs cmd in the host's network, in a process group of its own that dies with the host.
+// start runs cmd in the host's network, in its own process group. The process dies with the host.
 func (h *Host) start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.WaitDelay = 2 * time.Second // a grandchild may hold the output open
+	cmd.WaitDelay = 2 * time.Second // a grandchild may keep the output open
 	var err error
 	h.do(func() { err = cmd.Start() })
 	if err != nil {
@@ -152,7 +153,7 @@ func (h *Host) Dial(port string) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// WaitTCP waits until something accepts TCP connections on a port of [Host.Listen], or p (which may be nil) has ended.
+// WaitTCP waits until a program accepts TCP connections on a port of [Host.Listen]. It fails if p, which may be nil, ends first.
 func (h *Host) WaitTCP(ctx context.Context, p *Process, port string) error {
 	var ended <-chan struct{}
 	if p != nil {
@@ -173,7 +174,7 @@ func (h *Host) WaitTCP(ctx context.Context, p *Process, port string) error {
 	}
 }
 
-// Close kills what still runs outside the guests and removes the network.
+// Close kills the programs that still run outside the guests and removes the network.
 func (h *Host) Close() {
 	h.mu.Lock()
 	procs := h.procs

@@ -21,7 +21,7 @@ type archive struct {
 	entries int
 }
 
-// add appends a file of root's; mode has the file type's bits too.
+// add appends a file that root owns. mode includes the bits of the file type.
 func (a *archive) add(name string, mode int, content string) {
 	a.entries++
 	const uid, gid, links, mtime, dev, check = 0, 0, 1, 0, 0, 0
@@ -32,7 +32,7 @@ func (a *archive) add(name string, mode int, content string) {
 	a.pad()
 }
 
-// pad aligns to 4 bytes, as every header and content is.
+// pad aligns to 4 bytes. Every header and every content begins so.
 func (a *archive) pad() {
 	for a.Len()%4 != 0 {
 		a.WriteByte(0)

@@ -11,13 +11,13 @@ import (
 type Kind int
 
 const (
-	// UML is User Mode Linux in a network namespace; it needs root.
+	// UML is User Mode Linux in a network namespace. It needs root.
 	UML Kind = iota
-	// QEMU is software emulation with user networking; it needs no privilege.
+	// QEMU is software emulation with user networking. It needs no privilege.
 	QEMU
 )
 
-// DefaultKind is UML for root and QEMU for everyone else.
+// DefaultKind returns UML for root and QEMU for other users.
 func DefaultKind() Kind {
 	if os.Geteuid() == 0 {
 		return UML
@@ -25,7 +25,7 @@ func DefaultKind() Kind {
 	return QEMU
 }
 
-// ParseKind is the inverse of [Kind.String]; the empty string means [DefaultKind].
+// ParseKind is the inverse of [Kind.String]. The empty string means [DefaultKind].
 func ParseKind(s string) (Kind, error) {
 	switch s {
 	case "":
@@ -46,7 +46,7 @@ func (k Kind) String() string {
 	return "qemu"
 }
 
-// env names the variable that overrides the kernel's path; pattern is the file's name in the cache.
+// env returns the name of the environment variable that overrides the kernel's path.
 func (k Kind) env() string {
 	if k == UML {
 		return "FILESERVER_GUEST_UML"
@@ -54,7 +54,7 @@ func (k Kind) env() string {
 	return "FILESERVER_GUEST_KERNEL"
 }
 
-// Image is the prefix of a kernel's file name in the cache; its version follows.
+// Image returns the prefix of a kernel's file name in the cache. The version follows it.
 func (k Kind) Image() string {
 	if k == UML {
 		return "linux-uml-"
@@ -62,7 +62,7 @@ func (k Kind) Image() string {
 	return "bzImage-"
 }
 
-// programs lists what has to be in PATH besides the kernel.
+// programs returns the programs that must be in PATH.
 func (k Kind) programs() []string {
 	if k == UML {
 		return []string{"busybox", "ip"}
@@ -70,7 +70,7 @@ func (k Kind) programs() []string {
 	return []string{"busybox", "ip", "qemu-system-x86_64"}
 }
 
-// CacheDir is where built kernels are kept: $XDG_CACHE_HOME/fileserver/guest.
+// CacheDir returns the directory of built kernels: $XDG_CACHE_HOME/fileserver/guest.
 func CacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -79,12 +79,12 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, "fileserver", "guest"), nil
 }
 
-// FindKernel returns the path of the kernel for a kind of guest: the one its environment variable names, otherwise the newest in
-// the cache. The error says what to type to get one.
+// FindKernel returns the path of the kernel for a kind of guest. It is the one that the kind's environment variable names,
+// or else the newest in the cache. The error says what to type to get one.
 func FindKernel(k Kind) (string, error) {
 	if path := os.Getenv(k.env()); path != "" {
 		if !filepath.IsAbs(path) {
-			return "", fmt.Errorf("guest: %s=%s: the path has to be absolute (tests run in their package's directory)", k.env(), path)
+			return "", fmt.Errorf("guest: %s=%s: the path must be absolute, because tests run in their package's directory", k.env(), path)
 		}
 		if _, err := os.Stat(path); err != nil {
 			return "", fmt.Errorf("guest: %s: %w", k.env(), err)
@@ -99,7 +99,7 @@ func FindKernel(k Kind) (string, error) {
 	if err != nil || len(found) == 0 {
 		return "", fmt.Errorf("guest: no %s kernel for the guest in %s: build one (12 minutes) with\n"+
 			"\tgo run ./integration/guest/cmd/guestkernel -kind %s\n"+
-			"or name one with %s=/path, or leave the guest tests out with go test -short", k, dir, k, k.env())
+			"or name one with %s=/path, or skip the guest tests with go test -short", k, dir, k, k.env())
 	}
 	return slices.MaxFunc(found, newer), nil
 }

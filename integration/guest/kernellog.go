@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// KernelLog is what a guest's kernel said, one line with a time stamp per message.
+// KernelLog holds the messages of a guest's kernel, one line with a time stamp for each.
 type KernelLog []string
 
 // complaint matches messages that no test may cause, whatever the server does.
 var complaint = regexp.MustCompile(`BUG:|\bOops\b|WARNING:|Kernel panic|general protection fault|UBSAN:|KASAN:|` +
 	`INFO: (rcu|task) |soft lockup|refcount_t:|list_(add|del) corruption|slab-use-after-free|Unable to handle`)
 
-// known are warnings of Linux 7.2 that are the kernel's own, by what they say first and what their trace has. Tests log them
-// ([KernelLog.Known]).
+// known are warnings that come from bugs of Linux 7.2: their first line, and a function in their trace. Tests log them
+// ([KernelLog.Known]) but do not fail.
 var known = []struct{ warning, trace *regexp.Regexp }{
-	// Where a device was deleted and where packets were lost: rxe ends a queue pair for an error that has no status, and reports the request as
-	// done.
+	// After packets were lost or a device was deleted, rxe stops a queue pair for an error that has no status, and reports the
+	// request as successful.
 	{regexp.MustCompile(`WARNING: drivers/infiniband/sw/rxe/rxe_comp\.c:\d+ at rxe_completer`), nil},
-	// Where a device is deleted, the kernel's own receiver of management datagrams posts to a queue pair that is gone.
+	// When a device is deleted, the kernel's receiver of management datagrams posts to a queue pair that no longer exists.
 	{regexp.MustCompile(`WARNING: drivers/infiniband/sw/rxe/rxe_verbs\.c:\d+ at rxe_post_recv`), regexp.MustCompile(`ib_mad_recv_done`)},
-	// Where a connection ends under load, cifs counts a request twice that has been answered and whose SEND it takes for failed.
+	// When a connection ends under load, cifs counts a request twice: its response has come, but cifs takes its SEND for failed.
 	{regexp.MustCompile(`WARNING: fs/smb/client/smb2ops\.c:\d+ at smb2_add_credits`), nil},
 }
 
-// known says whether the complaint in line i is one of those.
+// known reports whether the complaint in line i is a known one.
 func (k KernelLog) known(i int) bool {
 	for _, w := range known {
 		if !w.warning.MatchString(k[i]) {
@@ -48,11 +48,11 @@ func (k KernelLog) known(i int) bool {
 	return false
 }
 
-// transport matches messages of the file systems and the layers below them.
+// transport matches messages of the network file systems and the layers below them.
 var transport = regexp.MustCompile(`(?i)siw|iwarp|rpcrdma|xprtrdma|rdma|RPC:|nfs|rxe|cifs|smb`)
 
-// Script is the part of the log since the script was started, or all of it when none was: what the kernel says of the machine it
-// boots on is no test's concern.
+// Script returns the part of the log since the script was started, or all of it if none was. Tests do not check the messages
+// of the boot.
 func (k KernelLog) Script() KernelLog {
 	for i, line := range k {
 		if strings.HasSuffix(line, "] "+readyLine) {
@@ -84,7 +84,7 @@ func (k KernelLog) Known() (lines []string) {
 	return lines
 }
 
-// Transport returns what RDMA, RPC, NFS and SMB said since the script was started.
+// Transport returns the messages of RDMA, RPC, NFS and SMB since the script was started.
 func (k KernelLog) Transport() string {
 	var lines []string
 	for _, line := range k.Script() {
@@ -98,8 +98,8 @@ func (k KernelLog) Transport() string {
 // String returns the whole log.
 func (k KernelLog) String() string { return strings.Join(k, "\n") }
 
-// parseKernelLog takes the text of /dev/kmsg: "priority,sequence,microseconds,flags;message", and continuation lines that start
-// with a space (Documentation/ABI/testing/dev-kmsg).
+// parseKernelLog parses the text of /dev/kmsg: lines "priority,sequence,microseconds,flags;message", and continuation lines
+// that start with a space, which it drops (Documentation/ABI/testing/dev-kmsg).
 func parseKernelLog(text string) KernelLog {
 	var log KernelLog
 	for line := range strings.Lines(text) {

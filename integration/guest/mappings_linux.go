@@ -10,9 +10,10 @@ import (
 	"syscall"
 )
 
-// crowded names the processes of a group that have as many mappings as a process may have. A program in User Mode Linux has one for each
-// run of pages that lie together in the guest's memory, and where the machine refuses it the next it runs for ever.
-func crowded(pgid int) string {
+// outOfMappings returns a line for each process of a group that has all the mappings that vm.max_map_count allows. A program in User
+// Mode Linux has one mapping for each run of pages that are contiguous in the guest's memory. If the machine refuses the next
+// mapping, the program repeats the page fault for ever.
+func outOfMappings(pgid int) string {
 	text, err := os.ReadFile("/proc/sys/vm/max_map_count")
 	if err != nil {
 		return ""

@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// TestCrowded has a program in a guest touch memory until the machine refuses it a mapping: what has become of it is told.
-func TestCrowded(t *testing.T) {
-	const variable = "GUEST_TEST_CROWD"
+// TestOutOfMappings has a program in a guest touch memory until the machine refuses it a mapping, and wants the error to say so.
+func TestOutOfMappings(t *testing.T) {
+	const variable = "GUEST_TEST_MAPPINGS"
 	if os.Getenv(variable) != "" {
-		crowd(t)
+		touchScattered(t)
 		return
 	}
 	host := ForTest(t)
 	if host.Kind() != UML {
-		t.Skip("QEMU has a page table of its own")
+		t.Skip("QEMU emulates page tables and needs no mappings")
 	}
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := host.BootForTest(t, Config{Script: variable + `=1 "$1" -test.run '^TestCrowded$'`, Args: []string{program}})
+	g := host.BootForTest(t, Config{Script: variable + `=1 "$1" -test.run '^TestOutOfMappings$'`, Args: []string{program}})
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	for crowded(g.cmd.Process.Pid) == "" {
+	for outOfMappings(g.cmd.Process.Pid) == "" {
 		select {
 		case <-g.ended:
 			if r, err := g.Wait(ctx); err != nil || r.Status != 0 {
 				t.Fatalf("status %d, %v\n%s", r.Status, err, r.Output)
 			}
-			t.Skip("this machine has no limit that matters")
+			t.Skip("this machine's limit is too high to be reached")
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -43,8 +43,8 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// crowd touches pages of two mappings by turns, so that few lie together in memory.
-func crowd(t *testing.T) {
+// touchScattered touches pages of two mappings in turn, so that few are contiguous in the guest's memory.
+func touchScattered(t *testing.T) {
 	const each = 160 << 20
 	var maps [2][]byte
 	for i := range maps {

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netns is a network namespace without a name, held by one thread. What is started on that thread lives in the namespace, and is
-// killed with the thread (PR_SET_PDEATHSIG counts threads, not processes).
+// netns is a network namespace without a name, which one thread keeps. Processes that are started on that thread are in the
+// namespace, and the kernel kills them when the thread ends (PR_SET_PDEATHSIG is about threads, not processes).
 type netns struct {
 	calls chan func()
 	ended chan struct{}
-	id    string // what /proc/PID/ns/net of a process inside links to
+	id    string // the target of /proc/PID/ns/net for processes in the namespace
 }
 
 func newNetns() (*netns, error) {
@@ -28,8 +28,8 @@ func newNetns() (*netns, error) {
 	return n, nil
 }
 
-// hold never unlocks its thread: the runtime ends it with the goroutine. The main thread is the exception, which would stay in the
-// namespace for ever, and is left to the runtime.
+// hold never unlocks its thread, so that the runtime ends the thread with the goroutine. The runtime never ends the main thread, which
+// would stay in the namespace; hold gives it back and uses another.
 func (n *netns) hold(ready chan<- error) {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
@@ -61,7 +61,7 @@ func (n *netns) do(f func()) {
 	<-done
 }
 
-// close kills whatever still runs in the namespace and lets go of it.
+// close kills the processes in the namespace and ends its thread.
 func (n *netns) close() {
 	links, _ := filepath.Glob("/proc/[0-9]*/ns/net")
 	for _, link := range links {

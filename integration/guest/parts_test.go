@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestKernelLog reads records of /dev/kmsg.
+// TestKernelLog parses records of /dev/kmsg.
 func TestKernelLog(t *testing.T) {
 	log := parseKernelLog("6,1,0,-;Linux version 7.2\n SUBSYSTEM=x\n4,2,90000,-;WARNING: of the boot\n" +
 		"4,3,400000,-;guest ready\n6,4,1500000,-;siw: connected; well\n6,5,1600000,-;other\nbroken\n4,6,x,-;broken\n6,7,1700000")
@@ -17,7 +17,7 @@ func TestKernelLog(t *testing.T) {
 		t.Errorf("%q", []string(log))
 	}
 	if c := log.Complaints(); c != "" {
-		t.Errorf("complains of the boot: %s", c)
+		t.Errorf("a warning of the boot is a complaint: %s", c)
 	}
 	if got := log.Transport(); got != log[3] {
 		t.Errorf("transport: %q", got)
@@ -27,11 +27,11 @@ func TestKernelLog(t *testing.T) {
 		t.Errorf("complaint: %q", c)
 	}
 	if c := (KernelLog{"[   0.1] WARNING: no script"}).Complaints(); c == "" {
-		t.Error("a guest that does not come to its script has nothing to complain about")
+		t.Error("no complaint from a guest that does not reach its script")
 	}
 }
 
-// TestArchive lets busybox unpack what the kernel would.
+// TestArchive lets busybox unpack an archive for the kernel.
 func TestArchive(t *testing.T) {
 	var a archive
 	want := map[string]string{"bin/a": "x", "bin/bc": "", "init": strings.Repeat("long ", 1001)}
@@ -56,7 +56,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestFindKernel follows the variable, then the cache, then says what to type.
+// TestFindKernel wants the variable's kernel, then the cache's newest, then an error that says what to type.
 func TestFindKernel(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
@@ -101,7 +101,7 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// TestParseKind is the inverse of String.
+// TestParseKind wants ParseKind to be the inverse of String.
 func TestParseKind(t *testing.T) {
 	for _, k := range []Kind{UML, QEMU} {
 		if got, err := ParseKind(k.String()); err != nil || got != k {
@@ -112,6 +112,6 @@ func TestParseKind(t *testing.T) {
 		t.Errorf("default: %v, %v", got, err)
 	}
 	if _, err := ParseKind("kvm"); err == nil {
-		t.Error("a kind that there is not")
+		t.Error("an unknown kind was accepted")
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"fileserver/internal/logbuf"
 )
 
-// ErrTimeout is in the error of a wait that its context ended.
+// ErrTimeout is wrapped by the error of a wait whose context ended.
 var ErrTimeout = errors.New("guest: out of time")
 
-// Process is a program outside the guests, for example a server, started with [Host.Start]. Its output is collected. It may be killed
-// and started again.
+// Process is a program outside the guests, for example a server, that [Host.Start] has started. It collects the program's output. The
+// program may be killed and started again.
 type Process struct {
 	host *Host
 	argv []string
@@ -61,7 +61,7 @@ func (p *Process) Kill() {
 	<-p.Done()
 }
 
-// Stop ends the program with sig, and with SIGKILL when it has not ended within grace. It returns what [Process.Wait] returns.
+// Stop ends the program with sig, and with SIGKILL if it has not ended within grace. It returns the result of [Process.Wait].
 func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
 	_ = p.Signal(sig)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
@@ -73,14 +73,14 @@ func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
 	return err
 }
 
-// Done is closed when the running program has ended.
+// Done returns a channel that is closed when the running program has ended.
 func (p *Process) Done() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.done
 }
 
-// Wait waits for the program's end: nil for exit status 0, an [*exec.ExitError] for another, ErrTimeout when ctx ends first.
+// Wait waits for the program's end. It returns nil for exit status 0, an [*exec.ExitError] for another, and ErrTimeout if ctx ends first.
 func (p *Process) Wait(ctx context.Context) error {
 	select {
 	case <-p.Done():
@@ -90,5 +90,5 @@ func (p *Process) Wait(ctx context.Context) error {
 	}
 }
 
-// Output returns everything that the program has printed, over all its starts.
+// Output returns the program's output since its first start.
 func (p *Process) Output() string { return p.out.String() }

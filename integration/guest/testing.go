@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// ForTest returns a host of the default kind, or of the kind that FILESERVER_GUEST_KIND (uml, qemu) names, for one test. Under
-// -short it skips the test; a missing kernel or program fails it.
+// ForTest returns a host for one test, of the default kind or of the kind that FILESERVER_GUEST_KIND (uml, qemu) names. Under
+// -short it skips the test. A missing kernel or program fails it.
 func ForTest(t testing.TB) *Host {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("-short leaves the guest tests out")
+		t.Skip("-short skips the guest tests")
 	}
 	kind, err := ParseKind(os.Getenv("FILESERVER_GUEST_KIND"))
 	if err != nil {
@@ -28,7 +28,7 @@ func ForTest(t testing.TB) *Host {
 	return h
 }
 
-// BootForTest boots a guest, and makes sure that it is gone when the test is.
+// BootForTest boots a guest and makes sure that it ends with the test.
 func (h *Host) BootForTest(t testing.TB, cfg Config) *Guest {
 	t.Helper()
 	g, err := h.Boot(cfg)
@@ -39,7 +39,7 @@ func (h *Host) BootForTest(t testing.TB, cfg Config) *Guest {
 	return g
 }
 
-// Check waits for the guest and fails the test unless the script ended with status 0 and the kernel has nothing to complain about.
+// Check waits for the guest. It fails the test unless the script ended with status 0 and the kernel logged no complaint.
 func (g *Guest) Check(ctx context.Context, t testing.TB) Result {
 	t.Helper()
 	r, err := g.Wait(ctx)
@@ -47,7 +47,7 @@ func (g *Guest) Check(ctx context.Context, t testing.TB) Result {
 	return r
 }
 
-// Check does the same with what [Guest.Wait] has returned.
+// Check does the same with the results of [Guest.Wait].
 func (r Result) Check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil || r.Status != 0 {
@@ -57,7 +57,7 @@ func (r Result) Check(t testing.TB, err error) {
 		}
 	}
 	for _, line := range r.Kernel.Known() {
-		t.Logf("the guest's kernel, left out of its complaints: %s", line)
+		t.Logf("a known warning of the guest's kernel: %s", line)
 	}
 	if c := r.Kernel.Complaints(); c != "" {
 		t.Errorf("the guest's kernel complains:\n%s", c)

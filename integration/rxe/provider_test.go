@@ -35,7 +35,7 @@ var (
 // its siw. It logs what a work request costs.
 func TestProvider(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short leaves the guest tests out")
+		t.Skip("-short skips the guest tests")
 	}
 	bin := providerTests(t)
 	for _, kind := range []string{"rxe", "siw"} {

@@ -52,7 +52,7 @@ func newRig(t *testing.T, d time.Duration, place workload.Place, device string) 
 func newRigIn(t *testing.T, d time.Duration, place workload.Place, device string) (context.Context, *rig) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("-short leaves the guest tests out")
+		t.Skip("-short skips the guest tests")
 	}
 	bin, err := programs.Dir()
 	if err != nil {

@@ -24,7 +24,7 @@ func Tshark(ctx context.Context, t testing.TB, pcap string, args ...string) []st
 func NeedTshark(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("-short leaves the guest tests out")
+		t.Skip("-short skips the guest tests")
 	}
 	if _, err := exec.LookPath("tshark"); err != nil {
 		t.Fatalf("%v: as root type: apt-get install -y tshark", err)

@@ -16,7 +16,7 @@ var packages string
 // Packages returns the Debian packages that a build needs besides the source.
 func Packages() []string { return strings.Fields(packages) }
 
-// Optional is configuration that a source may lack.
+// Optional is configuration that a kernel source need not have.
 //
 //go:embed optional.config
 var Optional string
@@ -34,8 +34,8 @@ func Fragment(kind string) (string, error) {
 	return all.String(), nil
 }
 
-// Missing returns the options of a fragment that a kernel's .config does not have: unknown to that kernel, or without what they
-// depend on.
+// Missing returns the options of a fragment that a kernel's .config does not have. That kernel does not know them, or their
+// dependencies are not met.
 func Missing(fragment, config string) []string {
 	have := map[string]bool{}
 	for line := range strings.Lines(config) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestFragments has what a guest cannot do without in both.
+// TestFragments wants the options that every guest needs in both fragments.
 func TestFragments(t *testing.T) {
 	for kind, root := range map[string]string{"uml": "CONFIG_HOSTFS=y", "qemu": "CONFIG_9P_FS=y"} {
 		text, err := Fragment(kind)
@@ -19,11 +19,11 @@ func TestFragments(t *testing.T) {
 			}
 		}
 		if m := Missing(text, text); m != nil {
-			t.Errorf("%s lacks of itself %v", kind, m)
+			t.Errorf("%s, compared with itself, lacks %v", kind, m)
 		}
 	}
 	if _, err := Fragment("xen"); err == nil {
-		t.Error("a kind that there is not")
+		t.Error("an unknown kind was accepted")
 	}
 	if m := Missing("# x\nCONFIG_A=y\nCONFIG_B=y\n", "CONFIG_A=y\n# CONFIG_B is not set\n"); !slices.Equal(m, []string{"CONFIG_B=y"}) {
 		t.Errorf("missing: %v", m)

@@ -1,8 +1,8 @@
-// Guest boots the guest of the tests and runs a bash script in it, for people who debug:
+// Guest boots the guest of the tests and runs a bash script in it, for debugging:
 //
 //	go run ./integration/guest/cmd/guest [flags] SCRIPT [ARG...]
 //
-// It ends with the script's status. See package guest for what the script finds.
+// Its exit status is the script's. Package guest describes the environment of the script.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 }
 
 func run() (status int, err error) {
-	kindName := flag.String("kind", "", "uml (as root) or qemu; default: what this user can have")
+	kindName := flag.String("kind", "", "uml (as root) or qemu; default: uml for root, qemu for others")
 	cpus := flag.Int("c", 1, "CPUs")
 	mem := flag.Int("m", 3072, "memory in MiB")
 	out := flag.String("o", "", "directory that is /out in the guest")
@@ -69,7 +69,7 @@ func run() (status int, err error) {
 			return 0, err
 		}
 		defer func() { p.Kill(); fmt.Fprint(os.Stderr, p.Output()) }()
-		time.Sleep(time.Second) // it may listen anywhere
+		time.Sleep(time.Second) // for the server to start; its port is not known
 	}
 	g, err := host.Boot(guest.Config{
 		CPUs: *cpus, MemMiB: *mem, Out: *out, Pcap: *pcap,

@@ -2,7 +2,7 @@
 //
 //	go run ./integration/guest/cmd/guestkernel [-missing] [-kind uml|qemu] [-source TARBALL]
 //
-// As root it installs the packages that it needs; others are told what to install. It takes about 12 minutes on two cores.
+// As root it installs the packages that it needs; for other users it prints the command. It takes about 12 minutes on two cores.
 package main
 
 import (
@@ -22,10 +22,10 @@ import (
 )
 
 func main() {
-	kindName := flag.String("kind", "", "uml or qemu; default: what this user can boot")
-	source := flag.String("source", "", "a kernel's source, linux-source-*.tar.xz; default: the newest in /usr/src")
-	missing := flag.Bool("missing", false, "build only where package guest finds no kernel")
-	dir := flag.String("dir", "", "where to build, kept afterwards; default: a temporary directory")
+	kindName := flag.String("kind", "", "uml or qemu; default: uml for root, qemu for others")
+	source := flag.String("source", "", "a kernel's source, as linux-source-*.tar.xz; default: the newest in /usr/src")
+	missing := flag.Bool("missing", false, "build only if package guest finds no kernel")
+	dir := flag.String("dir", "", "directory to build in, which is kept; default: a temporary directory")
 	flag.Parse()
 	if err := run(*kindName, *source, *dir, *missing); err != nil {
 		fmt.Fprintln(os.Stderr, "guestkernel:", err)
@@ -73,7 +73,7 @@ func run(kindName, source, dir string, missing bool) error {
 	return b.keep()
 }
 
-// install gets Debian's packages, as root; without root it says which are needed when a tool is missing.
+// install installs the Debian packages as root. For other users it returns an error that names them if a tool is missing.
 func install() error {
 	var missing []string
 	for _, tool := range []string{"bc", "bison", "flex", "gcc", "make", "xz"} {
@@ -96,12 +96,15 @@ func install() error {
 	return (&builder{}).command("apt-get", args...)
 }
 
-// newestPackage is the newest source that Debian has for this release, which is newer than what the package linux-source is.
+// newestPackage returns the package of the newest source that Debian has for this release. The package linux-source may be older.
 func newestPackage() (string, error) {
 	out, err := exec.Command("apt-cache", "pkgnames", "linux-source-").Output()
 	names := strings.Fields(string(out))
-	if err != nil || len(names) == 0 {
-		return "", fmt.Errorf("no package linux-source-* (as root type: apt-get update): %w", err)
+	if err != nil {
+		return "", fmt.Errorf("apt-cache pkgnames linux-source-: %w", err)
+	}
+	if len(names) == 0 {
+		return "", errors.New("no package linux-source-*: as root type: apt-get update")
 	}
 	return slices.MaxFunc(names, func(a, b string) int { return slices.Compare(version(a), version(b)) }), nil
 }
@@ -124,13 +127,13 @@ func version(path string) (numbers []int) {
 	return numbers
 }
 
-// builder is a kernel's source tree on its way to a kernel.
+// builder builds a kernel from a source tree.
 type builder struct {
 	kind   guest.Kind
 	dir    string
 	arch   string
-	target string // of make
-	image  string // its result, in dir
+	target string // the target of make
+	image  string // the kernel's path in dir
 }
 
 func (b *builder) command(name string, args ...string) error {
@@ -147,7 +150,7 @@ func (b *builder) make(args ...string) error {
 	return b.command("nice", append([]string{"make", "ARCH=" + b.arch}, args...)...)
 }
 
-// configure merges the fragments over tinyconfig, and refuses a source that lacks one of their options.
+// configure merges the fragments into tinyconfig. It is an error if the source lacks one of their options.
 func (b *builder) configure() error {
 	fragment, err := kernel.Fragment(b.kind.String())
 	if err != nil {
@@ -169,7 +172,7 @@ func (b *builder) configure() error {
 		return err
 	}
 	if missing := kernel.Missing(fragment, string(config)); missing != nil {
-		return fmt.Errorf("this source does not take %s", strings.Join(missing, " "))
+		return fmt.Errorf("the kernel source does not accept %s", strings.Join(missing, " "))
 	}
 	return nil
 }

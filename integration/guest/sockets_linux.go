@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiveBuffer is for the packets of one guest that it had no time for yet, bytes. The kernel's choice, 208 KiB, is 23 packets of 9000 bytes:
-// TCP copes with the loss of what comes after them, and rxe, for which one RDMA READ of a mebibyte is a burst of 256, does not.
+// receiveBuffer is the size in bytes of the buffer for packets that a guest has not read yet. The kernel's default, 208 KiB, holds 23
+// packets of 9000 bytes. TCP copes with the loss of further packets. rxe does not: one RDMA READ of a mebibyte is a burst of 256.
 const receiveBuffer = 256 << 20
 
-// widen makes the receive buffers of a User Mode Linux's network devices large. The kernel has no option for them; they are its packet
-// sockets.
-func widen(pid int) error {
+// enlargeReceiveBuffers enlarges the receive buffers of a User Mode Linux's network devices. These are packet sockets of its process,
+// and it has no option for their buffers.
+func enlargeReceiveBuffers(pid int) error {
 	fds := filepath.Join("/proc", strconv.Itoa(pid), "fd")
 	list, err := os.ReadDir(fds)
 	if err != nil {
-		return fmt.Errorf("guest: its sockets: %w", err)
+		return fmt.Errorf("guest: the guest's sockets: %w", err)
 	}
 	p, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -37,20 +37,20 @@ func widen(pid int) error {
 		if err != nil {
 			continue
 		}
-		wide, err := widenSocket(p, fd)
+		enlarged, err := enlargeReceiveBuffer(p, fd)
 		if err != nil {
-			return fmt.Errorf("guest: its socket %d: %w", fd, err)
+			return fmt.Errorf("guest: the guest's socket %d: %w", fd, err)
 		}
-		n += wide
+		n += enlarged
 	}
 	if n == 0 {
-		return errors.New("guest: its network has no packet socket")
+		return errors.New("guest: the guest's process has no packet socket")
 	}
 	return nil
 }
 
-// widenSocket returns how many packet sockets fd of a process was: none or one.
-func widenSocket(pidfd, fd int) (int, error) {
+// enlargeReceiveBuffer enlarges the buffer of a process's fd if it is a packet socket. It returns 1 then, and otherwise 0.
+func enlargeReceiveBuffer(pidfd, fd int) (int, error) {
 	s, err := unix.PidfdGetfd(pidfd, fd, 0)
 	if err != nil {
 		return 0, err
