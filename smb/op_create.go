@@ -110,6 +110,9 @@ func (c *create) check() wire.Status {
 
 // attempt looks what there is, and opens or creates it.
 func (c *create) attempt(ctx context.Context) wire.Status {
+	if c.r.session.full() {
+		return wire.StatusTooManyOpenedFiles
+	}
 	how := namespace.How(0)
 	if c.q.Options&wire.FileOpenReparsePoint != 0 {
 		how |= namespace.LastLink

@@ -204,6 +204,14 @@ func (s *Session) removeShare(ctx context.Context, sh *Share) {
 	}
 }
 
+// full reports whether the client has as many files open as it may. A CREATE asks before it makes or overwrites a file; only
+// publish decides.
+func (s *Session) full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.opens) >= maxOpens || s.srv.cfg.Files.Spent(s.addr)
+}
+
 // publish gives a complete open its ID and makes it known; the caller keeps a
 // reference of its own. It fails if tree or session have ended meanwhile: then the open is the caller's to end.
 func (s *Session) publish(o *Open) wire.Status {

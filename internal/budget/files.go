@@ -46,13 +46,25 @@ func (f *Files) Take(client netip.Addr) bool {
 	client = client.Unmap()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.by[client] >= f.limit-f.used {
+	if f.spentLocked(client) {
 		return false
 	}
 	f.used++
 	f.by[client]++
 	return true
 }
+
+// Spent reports whether the client has all that it may have at the moment. Only Take decides.
+func (f *Files) Spent(client netip.Addr) bool {
+	if f == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.spentLocked(client.Unmap())
+}
+
+func (f *Files) spentLocked(client netip.Addr) bool { return f.by[client] >= f.limit-f.used }
 
 // Give gives n open files of a client back.
 func (f *Files) Give(client netip.Addr, n int) {
