@@ -13,14 +13,14 @@ import (
 	"fileserver/integration/workload"
 )
 
-// TestSmbclientAlgorithms lets smbclient sign with every algorithm, and encrypt with every cipher beside each of those. The server's log
-// tells that it was so.
+// TestSmbclientAlgorithms runs smbclient with every signing algorithm, without encryption and with every cipher. The server's log
+// must name the algorithm and the cipher.
 func TestSmbclientAlgorithms(t *testing.T) {
 	smbclient := sambaProgram(t, "smbclient")
 	ctx := workload.Within(t, 3*time.Minute)
 	l := newLocal(ctx, t)
 	here := t.TempDir()
-	data := make([]byte, 9<<20+1) // more than one WRITE, and one READ, of the largest size
+	data := make([]byte, 9<<20+1) // larger than the largest WRITE and READ
 	workload.Fill(data, 1, 0)
 	if err := os.WriteFile(filepath.Join(here, "data"), data, 0o644); err != nil {
 		t.Fatal(err)
@@ -48,11 +48,11 @@ func TestSmbclientAlgorithms(t *testing.T) {
 					t.Fatalf("smbclient: %v\n%s", err, out)
 				}
 				if got, err := os.ReadFile(filepath.Join(cmd.Dir, "back")); err != nil || !bytes.Equal(got, data) {
-					t.Errorf("%d bytes come back: %v", len(got), err)
+					t.Errorf("%d bytes came back, or wrong ones: %v", len(got), err)
 				}
 				said := l.Log()[mark:]
 				if !strings.Contains(said, want) || !strings.Contains(said, sign) || cipher != "" && !strings.Contains(said, "cipher="+cipher) {
-					t.Errorf("the server says nothing of %s with %s %s:\n%s", want, sign, cipher, said)
+					t.Errorf("the server's log does not have %s with %s %s:\n%s", want, sign, cipher, said)
 				}
 			})
 		}

@@ -10,8 +10,8 @@ import (
 	"fileserver/integration/workload"
 )
 
-// TestCapture lets tshark decode a mount, a write and a read as they were on the wire: down to SMB2, over SMB Direct, over iWARP, no
-// frame may be malformed, and every FPDU's CRC has to be right. And the client's memory has to be given back by the responses.
+// TestCapture lets tshark decode the traffic of a mount, a write and a read: iWARP, SMB Direct and SMB2. No frame may be malformed,
+// every FPDU's CRC must be right, and the responses must invalidate the client's memory.
 func TestCapture(t *testing.T) {
 	workload.NeedTshark(t)
 	ctx := workload.Within(t, 3*time.Minute)
@@ -20,7 +20,7 @@ func TestCapture(t *testing.T) {
 	pcap := filepath.Join(r.Out, "pcap")
 	r.boot(t, "capture", guest.Config{Pcap: pcap}).Check(ctx, t)
 
-	// Port 5445 would be another protocol's; and tshark 4.0 knows a server's side of SPNEGO, which has hints in it, by port 445 only.
+	// tshark takes port 5445 for another protocol's. And tshark 4.0 decodes the server's side of SPNEGO, which contains hints, only on port 445.
 	frames := workload.Tshark(ctx, t, pcap, "-o", "tcp.try_heuristic_first:TRUE", "--disable-protocol", "spnego", "-T", "fields", "-E", "separator=;", "-E", "occurrence=a",
 		"-e", "frame.protocols", "-e", "_ws.malformed", "-e", "iwarp_mpa.crc_check", "-e", "iwarp_mpa.bad_length",
 		"-e", "iwarp_rdma.opcode", "-e", "smb2.cmd", "-e", "frame.number")
@@ -45,9 +45,9 @@ func TestCapture(t *testing.T) {
 	if smb2 < 50 {
 		t.Errorf("%d frames decoded as SMB2", smb2)
 	}
-	for _, cmd := range []string{"0", "1", "3", "5", "6", "8", "9", "14", "16"} { // NEGOTIATE to QUERY_INFO, what a mount and a copy need
+	for _, cmd := range []string{"0", "1", "3", "5", "6", "8", "9", "14", "16"} { // NEGOTIATE to QUERY_INFO: the commands of a mount and a copy
 		if commands[cmd] < 2 {
-			t.Errorf("command %s was not seen, or not answered", cmd)
+			t.Errorf("command %s has no request or no response", cmd)
 		}
 	}
 	for name, op := range map[string]string{"WRITE": "0x00", "READ": "0x01", "SEND with invalidate": "0x04"} { // RFC 5040 4.3

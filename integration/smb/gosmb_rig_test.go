@@ -30,7 +30,7 @@ type inProcess struct {
 	srv  *smb.Server
 }
 
-// newInProcess makes a server without listeners, which is shut down and looked after for leaks at the end.
+// newInProcess returns a server without listeners. The end of the test shuts it down and checks it for leaks.
 func newInProcess(t testing.TB, change func(*smb.Config)) *inProcess {
 	t.Helper()
 	s := &inProcess{t: t, pool: slab.New(slab.Config{Limit: 256 << 20, Debug: true})}
@@ -59,7 +59,7 @@ func newInProcess(t testing.TB, change func(*smb.Config)) *inProcess {
 	return s
 }
 
-// noLeaks waits a little until the pool has all its buffers back.
+// noLeaks waits until all buffers are back in the pool, and fails the test if some do not come.
 func noLeaks(t testing.TB, p *slab.Pool) {
 	for end := time.Now().Add(5 * time.Second); p.Stats().Buffers > 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
@@ -101,7 +101,7 @@ func (s *inProcess) overTCP() dialer {
 	}
 }
 
-// overMem serves on SMB Direct between two devices in memory.
+// overMem serves on SMB Direct between two in-memory devices.
 func (s *inProcess) overMem() dialer {
 	p := mem.New(mem.Config{Devices: []mem.DeviceConfig{{Caps: mem.IWARPCaps()}, {Caps: mem.IWARPCaps()}}, StrictKeys: true})
 	return s.overRDMA(p, secondDevice{p}, netip.AddrPortFrom(p.Device(0).Addr(), 5445), func() error { return nil })
@@ -134,7 +134,7 @@ func (s *inProcess) overRDMA(server, client rdma.Provider, addr netip.AddrPort, 
 	ours, theirs := &registered{pool: s.pool}, &registered{pool: slab.New(slab.Config{Debug: true})}
 	srv, err := smbdirect.NewServer(smbdirect.Config{
 		Memory: ours.get, Logger: slog.New(slog.DiscardHandler), Handler: func(c transport.Conn) transport.Handler { return s.srv.Handler(c) },
-		EarlyMessage: tcp.EarlyMessage, Params: smbdirect.Params{MaxFragmented: tcp.DefaultMaxMessage}, // as package internal/app/server
+		EarlyMessage: tcp.EarlyMessage, Params: smbdirect.Params{MaxFragmented: tcp.DefaultMaxMessage}, // like package internal/app/server
 	})
 	if err != nil {
 		s.t.Fatal(err)

@@ -18,12 +18,12 @@ import (
 	"fileserver/smb/crypt"
 )
 
-// goMode is a way in which go-smb2 talks with a server.
+// goMode is a dialect and a protection that go-smb2 uses.
 type goMode struct {
 	name    string
 	dialect uint16
 	sign    bool
-	cipher  crypt.Cipher // other than NoCipher: all is encrypted
+	cipher  crypt.Cipher // NoCipher: nothing is encrypted
 }
 
 func goModes() []goMode {
@@ -44,7 +44,7 @@ func goModes() []goMode {
 	return modes
 }
 
-// TestGoClient lets go-smb2 work over TCP and over SMB Direct, in all dialects and ciphers that it has, with few credits and many.
+// TestGoClient runs go-smb2 over TCP and over SMB Direct, with all its dialects and ciphers, with few credits and with many.
 func TestGoClient(t *testing.T) {
 	for _, m := range goModes() {
 		s := newInProcess(t, func(c *server.Config) {
@@ -59,7 +59,7 @@ func TestGoClient(t *testing.T) {
 		for _, tr := range transports {
 			for _, credits := range []uint16{1, 16, 128} {
 				t.Run(fmt.Sprintf("%s/%s/%d", m.name, tr.name, credits), func(t *testing.T) {
-					// It asks for listings of 1 MiB in dialects that know of credits, whatever it has.
+					// In dialects with credit charges it requests listings of 1 MiB even if it has too few credits.
 					listings := credits >= 16 || m.dialect == 0x202
 					useGoClient(t, tr.dial, listings, &smb2.Dialer{
 						MaxCreditBalance: credits,
@@ -72,7 +72,7 @@ func TestGoClient(t *testing.T) {
 	}
 }
 
-// useGoClient makes a session, works in it, and ends it.
+// useGoClient sets up a session, uses it, and ends it.
 func useGoClient(t *testing.T, dial dialer, listings bool, d *smb2.Dialer) {
 	conn := dial(t)
 	defer conn.Close()
@@ -100,7 +100,7 @@ func useGoClient(t *testing.T, dial dialer, listings bool, d *smb2.Dialer) {
 	}
 }
 
-// goData writes and reads pieces of many lengths, up to some that take several requests.
+// goData writes and reads pieces of many lengths. The longest take several requests.
 func goData(fs *smb2.Share) error {
 	defer fs.Remove("data")
 	f, err := fs.Create("data")
@@ -125,7 +125,7 @@ func goData(fs *smb2.Share) error {
 		}
 		all = append(all, p...)
 	}
-	// go-smb2 returns nil where io.ReaderAt has io.EOF.
+	// go-smb2 returns nil at the end of the file, where io.ReaderAt requires io.EOF.
 	if n, err := f.ReadAt(make([]byte, 10), int64(len(all)-3)); n != 3 || err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read over the end: %d bytes, %v", n, err)
 	}

@@ -16,10 +16,10 @@ import (
 	"fileserver/internal/logbuf"
 )
 
-// local is a server on this machine's loopback, for clients that are programs: no guest is needed.
+// local is a server on this machine's loopback, for clients that are programs and need no guest.
 type local struct {
 	Port string // of TCP, on 127.0.0.1
-	Dir  string // what the share "data" is; it is the user's own
+	Dir  string // the directory of the share "data", which the user owns
 	Log  func() string
 }
 
@@ -32,7 +32,7 @@ func newLocal(ctx context.Context, t *testing.T) *local {
 	return newLocalWith(ctx, t, "")
 }
 
-// newLocalWith starts a server with more of a configuration below smb, ", key: value" for each, and the users User and second.
+// newLocalWith starts a server with the users User and second. more adds settings to the section smb, each as ", key: value".
 func newLocalWith(ctx context.Context, t *testing.T, more string) *local {
 	t.Helper()
 	bin, err := programs()
@@ -43,7 +43,7 @@ func newLocalWith(ctx context.Context, t *testing.T, more string) *local {
 	l := &local{Port: freePort(t), Dir: t.TempDir()}
 	uid, gid := os.Getuid(), os.Getgid()
 	if uid == 0 {
-		// Root may do everything, and so would not find out who may not.
+		// Root may do everything, so the tests would not notice missing permissions.
 		uid, gid = 1000, 1000
 		if err := os.Chown(l.Dir, uid, gid); err != nil {
 			t.Fatal(err)
@@ -74,7 +74,7 @@ func newLocalWith(ctx context.Context, t *testing.T, more string) *local {
 	t.Cleanup(func() {
 		stopLocal(t, cmd.Process, ended)
 		if s := out.String(); t.Failed() || strings.Contains(s, "panic:") || strings.Contains(s, "DATA RACE") {
-			t.Errorf("the server said:\n%s", s)
+			t.Errorf("the server's log:\n%s", s)
 		}
 	})
 	for {
@@ -94,22 +94,22 @@ func newLocalWith(ctx context.Context, t *testing.T, more string) *local {
 	}
 }
 
-// stopLocal ends the server as an administrator would.
+// stopLocal ends the server with SIGTERM, as an administrator does.
 func stopLocal(t *testing.T, p *os.Process, ended chan error) {
-	_ = p.Signal(syscall.SIGTERM) // it may have ended: Wait tells
+	_ = p.Signal(syscall.SIGTERM) // an error means that it has ended already, which Wait reports
 	select {
 	case err := <-ended:
 		if err != nil {
-			t.Errorf("the server's end: %v", err)
+			t.Errorf("the server ended with an error: %v", err)
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("the server does not end")
+		t.Error("the server does not end after SIGTERM")
 		_ = p.Kill()
 		<-ended
 	}
 }
 
-// freePort is a port of 127.0.0.1 that nobody listened on just now.
+// freePort returns a port of 127.0.0.1 that no program listens on at the moment.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

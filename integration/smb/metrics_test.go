@@ -10,7 +10,7 @@ import (
 	"fileserver/integration/workload"
 )
 
-// metrics returns what the server publishes, by name with labels, without the prefix of all.
+// metrics returns the server's metrics by name with labels. The names lack the prefix that all of them share.
 func (r *rig) metrics(t *testing.T) map[string]float64 {
 	t.Helper()
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return r.Host.Dial(metricsPort) }}
@@ -26,7 +26,7 @@ func (r *rig) metrics(t *testing.T) map[string]float64 {
 	}
 	all := workload.ParseMetrics(string(text))
 	if len(all) == 0 {
-		t.Fatal("no metrics")
+		t.Fatal("the server publishes no metrics")
 	}
 	return all
 }

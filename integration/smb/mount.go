@@ -9,7 +9,7 @@ import (
 	"fileserver/integration/workload"
 )
 
-// Workloads are what users do.
+// Workloads are the workloads that run on cifs.
 var Workloads = []workload.Workload{
 	{Name: "files"},
 	{Name: "small"},
@@ -26,26 +26,26 @@ var Workloads = []workload.Workload{
 //go:embed scripts
 var scripts embed.FS
 
-// Scripts returns what [workload.Script] and [workload.Rig.Boot] need of this package.
+// Scripts returns this package's scripts for [workload.Script] and [workload.Rig.Boot].
 func Scripts() fs.FS { return scripts }
 
-// User and Password are whom the tests log in as; a user of the server, with a uid of its own.
+// User and Password are the login of the tests: a user of the server with its own uid.
 const (
 	User     = "alice"
 	Password = "a secret, with 'quotes' & spaces"
 )
 
-// Mount says how a workload mounts.
+// Mount holds the parameters of a workload's mount.
 type Mount struct {
-	Server  string   // address
-	Port    string   // of TCP
+	Server  string   // the server's address
+	Port    string   // its TCP port
 	Proto   string   // rdma or tcp
-	Vers    string   // of SMB
-	User    string   // the password is Password
-	Options []string // of mount.cifs, besides those that follow from the above
-	Expect  []string // options that /proc/mounts has to show
+	Vers    string   // the dialect of SMB
+	User    string   // whose password is Password
+	Options []string // of mount.cifs, besides those for the fields above
+	Expect  []string // options that /proc/mounts must show
 	Work    string   // path of the program work
-	MTU     string   // of the client's network, in bytes; the harness's choice if empty
+	MTU     string   // of the client's network, in bytes; the guest's default if empty
 }
 
 // Env returns the environment of a workload.

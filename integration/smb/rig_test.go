@@ -13,15 +13,15 @@ import (
 	"fileserver/integration/workload"
 )
 
-// programs builds what the tests run, once: work, which the guest finds under the same path, and the server.
+// programs builds the programs that the tests run, once: the server, and work, which has the same path in the guest.
 var programs = sync.OnceValues(func() (string, error) {
 	return workload.Build(workload.Work, workload.Server)
 })
 
-// metricsPort is where the server publishes its metrics.
+// metricsPort is the port on which the server publishes its metrics.
 const metricsPort = "9464"
 
-// samba reports whether Samba's server takes the place of ours, to compare: FILESERVER_GUEST_SERVER=samba.
+// samba reports whether the tests run against Samba's server, to compare: FILESERVER_GUEST_SERVER=samba.
 func samba() bool { return os.Getenv("FILESERVER_GUEST_SERVER") == "samba" }
 
 func TestMain(m *testing.M) {
@@ -32,13 +32,13 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// rig is a server with an empty share, and how it is mounted.
+// rig is a server with an empty share, and the parameters of its mount.
 type rig struct {
 	*workload.Rig
 	mount Mount
 }
 
-// newRig starts a server for one test, with more options of its section smb, as YAML's flow style has them.
+// newRig starts a server for one test. options are added to the section smb, in YAML's flow style.
 func newRig(ctx context.Context, t *testing.T, options ...string) *rig {
 	t.Helper()
 	r := &rig{Rig: workload.NewRig(t)}
@@ -50,7 +50,7 @@ func newRig(ctx context.Context, t *testing.T, options ...string) *rig {
 		Server: r.Host.Addr(), Port: "445", Proto: workload.Proto(), Vers: "3.1.1", User: User, Work: filepath.Join(bin, "work"),
 	}
 	if os.Geteuid() != 0 {
-		r.mount.Port = "1445" // an ordinary user may take this one
+		r.mount.Port = "1445" // a user other than root may not listen on 445
 	}
 	r.Share(t)
 	if samba() {
@@ -85,8 +85,8 @@ func newRig(ctx context.Context, t *testing.T, options ...string) *rig {
 func (r *rig) serveSamba(ctx context.Context, t *testing.T) {
 	t.Helper()
 	r.Others = true
-	r.mount.Proto, r.mount.User = "tcp", "root" // it needs a user of the system
-	dir, err := os.MkdirTemp("", "samba-")      // Unix sockets want a short path
+	r.mount.Proto, r.mount.User = "tcp", "root" // Samba's users must be users of the system
+	dir, err := os.MkdirTemp("", "samba-")      // the paths of Unix sockets must be short
 	if err != nil {
 		t.Fatal(err)
 	}

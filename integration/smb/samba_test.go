@@ -23,8 +23,9 @@ import (
 	"fileserver/smb/wire"
 )
 
-// newSamba starts the system's smbd on this machine's loopback, with the user User, who is root there, and the share "data". It
-// returns its address. It answers READ, WRITE and FLUSH at once: interim responses are not signed, and go-smb2 takes none when it signs.
+// newSamba starts the system's smbd on this machine's loopback and returns its address. smbd has the user User, who is root there, and
+// the share "data". It answers READ, WRITE and FLUSH without interim responses. These are not signed, and a go-smb2 that signs refuses
+// them.
 func newSamba(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	smbd := sambaProgram(t, "smbd")
@@ -60,7 +61,7 @@ func newSamba(ctx context.Context, t *testing.T) string {
 		conf.Stop(cmd, ended)
 		if t.Failed() {
 			log, _ := os.ReadFile(filepath.Join(dir, "log"))
-			t.Logf("smbd said:\n%s%s", out.String(), log)
+			t.Logf("smbd's log:\n%s%s", out.String(), log)
 		}
 	})
 	addr := "127.0.0.1:" + port
@@ -81,30 +82,30 @@ func newSamba(ctx context.Context, t *testing.T) string {
 	}
 }
 
-// sambaWay is a way to protect what goes to and fro.
-type sambaWay struct {
+// protection is a dialect with a signing algorithm and a cipher.
+type protection struct {
 	dialect wire.Dialect
-	sign    crypt.Algorithm // 3.1.1: is offered, and nothing else
-	cipher  crypt.Cipher    // likewise, but for NoCipher
+	sign    crypt.Algorithm // the only one that the client offers, with 3.1.1
+	cipher  crypt.Cipher    // likewise; NoCipher: nothing is encrypted
 }
 
-func sambaWays() (list []sambaWay) {
+func protections() (list []protection) {
 	for _, d := range []wire.Dialect{wire.Dialect202, wire.Dialect210} {
-		list = append(list, sambaWay{dialect: d, sign: crypt.HMACSHA256})
+		list = append(list, protection{dialect: d, sign: crypt.HMACSHA256})
 	}
 	for _, d := range []wire.Dialect{wire.Dialect300, wire.Dialect302} {
-		list = append(list, sambaWay{dialect: d, sign: crypt.AESCMAC, cipher: crypt.CCM128})
+		list = append(list, protection{dialect: d, sign: crypt.AESCMAC, cipher: crypt.CCM128})
 	}
 	for _, a := range []crypt.Algorithm{crypt.HMACSHA256, crypt.AESCMAC, crypt.AESGMAC} {
 		for _, c := range []crypt.Cipher{crypt.NoCipher, crypt.CCM128, crypt.GCM128, crypt.CCM256, crypt.GCM256} {
-			list = append(list, sambaWay{dialect: wire.Dialect311, sign: a, cipher: c})
+			list = append(list, protection{dialect: wire.Dialect311, sign: a, cipher: c})
 		}
 	}
 	return list
 }
 
-// connect negotiates a way with a server; with bind the session becomes that of another client.
-func (w sambaWay) connect(t *testing.T, addr string, bind *smbtest.Client) *smbtest.Client {
+// connect negotiates the protection with a server and logs on. With bind it binds the connection to the session of that client.
+func (w protection) connect(t *testing.T, addr string, bind *smbtest.Client) *smbtest.Client {
 	t.Helper()
 	nc, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -120,7 +121,7 @@ func (w sambaWay) connect(t *testing.T, addr string, bind *smbtest.Client) *smbt
 	}
 	c.Connect(w.dialect)
 	if c.Dialect != w.dialect || c.Signing() != w.sign || c.Cipher != w.cipher {
-		t.Fatalf("the server takes %v, %v, %v", c.Dialect, c.Signing(), c.Cipher)
+		t.Fatalf("the server chose %v, %v, %v", c.Dialect, c.Signing(), c.Cipher)
 	}
 	if st, _ := c.Login(User, Password, smbtest.Setup{Bind: bind}); st != wire.StatusSuccess {
 		t.Fatalf("login: %v", st)
@@ -133,13 +134,13 @@ func (w sambaWay) connect(t *testing.T, addr string, bind *smbtest.Client) *smbt
 	return c
 }
 
-// TestSamba lets our client work on Samba's server, signed and encrypted, with every algorithm there is, on one channel and on two.
+// TestSamba runs our client against Samba's server, with every signing algorithm and every cipher, on one channel and on two.
 func TestSamba(t *testing.T) {
 	ctx := workload.Within(t, 2*time.Minute)
 	addr := newSamba(ctx, t)
 	data := make([]byte, 60_001)
 	workload.Fill(data, 1, 0)
-	for _, w := range sambaWays() {
+	for _, w := range protections() {
 		t.Run(fmt.Sprintf("%v %v %v", w.dialect, w.sign, w.cipher), func(t *testing.T) {
 			c := w.connect(t, addr, nil)
 			clients := []*smbtest.Client{c}
@@ -168,7 +169,7 @@ func TestSamba(t *testing.T) {
 						u.Call(wire.CmdWrite, wr.Append, wire.StatusSuccess)
 						r := u.Call(wire.CmdRead, rd.Append, wire.StatusSuccess)
 						if resp, err := wire.ParseReadResponse(r.Msg); err != nil || !bytes.Equal(resp.Data, part) || r.Sealed != u.Encrypt {
-							t.Fatalf("other data comes back: %v, encrypted %v", err, r.Sealed)
+							t.Fatalf("wrong data came back, or without encryption: %v, encrypted %v", err, r.Sealed)
 						}
 					}
 					u.Do(smbtest.Request{Command: wire.CmdEcho, Body: smbtest.Empty}, smbtest.Request{Command: wire.CmdEcho, Body: smbtest.Empty})
@@ -181,7 +182,7 @@ func TestSamba(t *testing.T) {
 	}
 }
 
-// TestGoClientOfSamba makes sure that what go-smb2 does with our server it does with Samba's, too.
+// TestGoClientOfSamba makes sure that TestGoClient's steps also work with Samba's server.
 func TestGoClientOfSamba(t *testing.T) {
 	ctx := workload.Within(t, 2*time.Minute)
 	addr := newSamba(ctx, t)
@@ -194,7 +195,7 @@ func TestGoClientOfSamba(t *testing.T) {
 	}
 	for _, m := range goModes() {
 		if m.cipher != crypt.NoCipher {
-			continue // it encrypts only what a server makes it encrypt
+			continue // go-smb2 encrypts only if the server requires it
 		}
 		t.Run(m.name, func(t *testing.T) {
 			useGoClient(t, dial, true, &smb2.Dialer{

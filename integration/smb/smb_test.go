@@ -11,7 +11,7 @@ import (
 	"fileserver/integration/workload"
 )
 
-// TestWorkloads runs what users do on a mount whose transport the script asserts.
+// TestWorkloads runs the workloads, each on a mount whose transport the script checks.
 func TestWorkloads(t *testing.T) {
 	for _, w := range Workloads {
 		t.Run(w.Name, func(t *testing.T) {
@@ -26,7 +26,8 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// TestMounts mounts in other ways. Data moves by RDMA where nothing is in the way of it; what is, the server's log says.
+// TestMounts mounts with other options. Data moves by RDMA unless it is signed, encrypted or on TCP; then the server's log gives the
+// reason.
 func TestMounts(t *testing.T) {
 	mounts := []struct {
 		name   string
@@ -35,7 +36,7 @@ func TestMounts(t *testing.T) {
 		opts   []string
 		expect []string
 		smb    []string // the server's configuration
-		log    string   // what the server's log has to say, a regular expression
+		log    string   // a regular expression that the server's log must match
 		rdma   bool     // data moves by RDMA
 	}{
 		{name: "plain", log: `rdma=yes`, rdma: true},
@@ -66,7 +67,7 @@ func TestMounts(t *testing.T) {
 				return
 			}
 			if !regexp.MustCompile(`msg="?smb: session.*` + m.log).MatchString(r.Server.Output()) {
-				t.Errorf("the server's log has no session with %s", m.log)
+				t.Errorf("the server's log does not match %s", m.log)
 			}
 			moved := r.metrics(t)
 			if got := moved[`smbdirect_bytes_total{direction="in",path="rdma"}`] > 0; got != m.rdma {
@@ -76,13 +77,13 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// run lets a client run a workload and checks what its kernel and the server say of the transport.
+// run has a client run a workload, and checks the logs of the client's kernel and of the server.
 func (r *rig) run(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	res := r.boot(t, name, guest.Config{}).Check(ctx, t)
 	t.Logf("%v; %s", res.Took.Round(time.Millisecond), strings.ReplaceAll(strings.TrimSpace(res.Output), "\n", "; "))
 	if r.mount.Proto == "rdma" && !strings.Contains(res.Kernel.Script().String(), "RDMA transport established") {
-		t.Errorf("the kernel does not say that there is RDMA:\n%s", res.Kernel.Transport())
+		t.Errorf("the client's kernel has not established the RDMA transport:\n%s", res.Kernel.Transport())
 	}
 	if strings.Contains(r.Server.Output(), "oplock break unanswered") {
 		t.Error("the client has not answered an oplock break")

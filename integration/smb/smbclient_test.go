@@ -15,11 +15,11 @@ import (
 	"fileserver/integration/workload"
 )
 
-// sambaProgram finds a program of Samba's.
+// sambaProgram returns the path of one of Samba's programs.
 func sambaProgram(t *testing.T, name string) string {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("-short leaves the tests with real clients out")
+		t.Skip("-short skips the tests with real clients")
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -28,7 +28,7 @@ func sambaProgram(t *testing.T, name string) string {
 	return path
 }
 
-// TestSmbclient lets smbclient do what users do with it, in all dialects, signed and encrypted, against one server.
+// TestSmbclient runs smbclient's usual commands against one server, in all dialects, signed and encrypted.
 func TestSmbclient(t *testing.T) {
 	smbclient := sambaProgram(t, "smbclient")
 	ctx := workload.Within(t, 4*time.Minute)
@@ -46,7 +46,7 @@ func TestSmbclient(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// use runs commands in a session and returns what it prints.
+	// use runs commands in a session and returns smbclient's output.
 	use := func(t *testing.T, dir string, args []string, commands ...string) string {
 		t.Helper()
 		args = append([]string{"--configfile=/dev/null", "-p", l.Port, "-U", User + "%" + Password, "//127.0.0.1/data",
@@ -77,11 +77,11 @@ func TestSmbclient(t *testing.T) {
 				use(t, back, args, "cd "+there, "get renamed data", "recurse on", "prompt off", "mget tree")
 				for name, d := range tree {
 					if got, err := os.ReadFile(filepath.Join(back, name)); err != nil || !bytes.Equal(got, d) {
-						t.Errorf("%s comes back with %d bytes of %d: %v", name, len(got), len(d), err)
+						t.Errorf("%s came back with %d bytes of %d, or wrong ones: %v", name, len(got), len(d), err)
 					}
 				}
 				if got, err := os.ReadFile(filepath.Join(l.Dir, there, "renamed")); err != nil || !bytes.Equal(got, data) {
-					t.Errorf("the server has %d bytes: %v", len(got), err)
+					t.Errorf("the server's file has %d bytes, or wrong ones: %v", len(got), err)
 				}
 				use(t, back, args, "cd "+there, "scopy renamed copied", "del renamed", "del copied", "deltree tree", "cd ..", "rmdir "+there)
 				if left, err := os.ReadDir(l.Dir); err != nil || len(left) > 0 {
@@ -92,7 +92,7 @@ func TestSmbclient(t *testing.T) {
 	}
 }
 
-// TestSmbclientRefused makes sure that the tests above prove something: a wrong password and an unknown share are refused.
+// TestSmbclientRefused wants a wrong password and an unknown share refused. Otherwise the tests above would prove nothing.
 func TestSmbclientRefused(t *testing.T) {
 	smbclient := sambaProgram(t, "smbclient")
 	ctx := workload.Within(t, time.Minute)
@@ -112,7 +112,7 @@ func TestSmbclientRefused(t *testing.T) {
 	}
 }
 
-// TestSmbget downloads a tree, and resumes a file that is there in part.
+// TestSmbget downloads a tree and resumes a partly downloaded file.
 func TestSmbget(t *testing.T) {
 	smbget := sambaProgram(t, "smbget")
 	ctx := workload.Within(t, time.Minute)
@@ -142,7 +142,7 @@ func TestSmbget(t *testing.T) {
 	check := func(name string, n int) {
 		t.Helper()
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, data[:n]) {
-			t.Errorf("%s has %d bytes of %d: %v", name, len(got), n, err)
+			t.Errorf("%s has %d bytes of %d, or wrong ones: %v", name, len(got), n, err)
 		}
 	}
 	check("sub/small", 10)

@@ -13,29 +13,31 @@ import (
 	"fileserver/integration/workload"
 )
 
-// tortureSuites are the suites of Samba's smbtorture that are run, each below smb2. Each has a server of its own.
+// tortureSuites are the suites of Samba's smbtorture that the test runs, all below smb2. Each has its own server.
 var tortureSuites = []string{
 	"connect", "read", "rw", "compound", "compound_find", "credits", "dir", "mkdir", "maxfid", "tcon", "session-id", "getinfo", "streams", "fileid",
 	"session", "session-require-signing", "multichannel", "notify", "rename", "compound_async", "lock",
 	"timestamps",
 }
 
-// tortureConfig is what suites want of the server's configuration beside what all have.
+// tortureConfig holds the settings of the section smb that a suite needs, by suite.
 var tortureConfig = map[string]string{
-	"session":                 ", guest: " + second, // they authenticate without a name, too
+	"session":                 ", guest: " + second, // some of its tests authenticate without a name
 	"session-require-signing": ", signing: required",
 }
 
-// tortureFile lists what each test does: green, xfail (it fails, for the reason given), or skip (it finds that it has nothing to do).
+// tortureFile lists the result of each test: green, xfail (it fails, for the reason given), or skip (the test decides that it does not
+// apply).
 const tortureFile = "testdata/smbtorture.csv"
 
-// tortureResult matches the line of a test's end; a reason follows what did not succeed.
+// tortureResult matches the line at a test's end. The reason follows if the test did not succeed.
 var tortureResult = regexp.MustCompile(`(?m)^(success|failure|error|skip): (\S+)(?: \[\n(.*))?`)
 
-// TestSmbtorture runs Samba's own tests, over TCP, and compares with tortureFile, both ways: whoever fixes what fails moves the line.
+// TestSmbtorture runs Samba's own tests over TCP and compares their results with tortureFile. A test that is listed as xfail must
+// fail: a change that makes it succeed must change its line to green.
 func TestSmbtorture(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short leaves the tests with real clients out")
+		t.Skip("-short skips the tests with real clients")
 	}
 	torture, err := exec.LookPath("smbtorture")
 	if err != nil {
@@ -45,23 +47,23 @@ func TestSmbtorture(t *testing.T) {
 	ctx := workload.Within(t, 10*time.Minute)
 	for _, suite := range tortureSuites {
 		t.Run(suite, func(t *testing.T) {
-			t.Parallel() // notify.mask sleeps most of its time
+			t.Parallel() // notify.mask mostly sleeps
 			l := newLocalWith(ctx, t, tortureConfig[suite])
 			cmd := exec.CommandContext(ctx, torture, "--configfile=/dev/null", "-p", l.Port, "-U", User+"%"+Password,
-				"--option=torture:cn_max_buffer_size=8388608", // MaxTransactSize, which the client does not look up
+				"--option=torture:cn_max_buffer_size=8388608", // the server's MaxTransactSize, which smbtorture does not read from NEGOTIATE
 				"--option=torture:user2name="+second, "--option=torture:user2password="+Password, "//127.0.0.1/data", "smb2."+suite)
 			cmd.Dir = t.TempDir()
 			cmd.WaitDelay = time.Second
-			out, err := cmd.CombinedOutput() // its status tells only that something has failed
+			out, err := cmd.CombinedOutput() // the exit status says only that some test failed
 			seen := map[string]bool{}
 			for _, m := range tortureResult.FindAllStringSubmatch(string(out), -1) {
 				name, got := suite+"."+m[2], map[string]string{"success": "green", "failure": "xfail", "error": "xfail", "skip": "skip"}[m[1]]
 				seen[name] = true
 				switch w, ok := want[name]; {
 				case !ok:
-					t.Errorf("%s is %s, and not in %s: %s", name, got, tortureFile, m[3])
+					t.Errorf("%s is %s, but not listed in %s: %s", name, got, tortureFile, m[3])
 				case w != got:
-					t.Errorf("%s is %s, but %s in %s: %s", name, got, w, tortureFile, m[3])
+					t.Errorf("%s is %s, but listed as %s in %s: %s", name, got, w, tortureFile, m[3])
 				}
 			}
 			if len(seen) == 0 {
@@ -79,7 +81,7 @@ func TestSmbtorture(t *testing.T) {
 	}
 }
 
-// tortureTable reads tortureFile: the state by suite.test.
+// tortureTable reads tortureFile. It returns the expected result by suite.test.
 func tortureTable(t *testing.T) map[string]string {
 	t.Helper()
 	f, err := os.Open(tortureFile)
@@ -100,7 +102,7 @@ func tortureTable(t *testing.T) map[string]string {
 		_, twice := table[name]
 		switch {
 		case twice, !slices.Contains(tortureSuites, suite), !slices.Contains([]string{"green", "xfail", "skip"}, state), (state == "green") != (reason == ""):
-			t.Errorf("%s: %q is malformed, there twice, or of no suite; all but green tests have a reason", tortureFile, row)
+			t.Errorf("%s: %q must name a test of a known suite once, with green, xfail or skip, and a reason unless it is green", tortureFile, row)
 		}
 		table[name] = state
 	}

@@ -15,13 +15,14 @@ import (
 	"fileserver/integration/workload"
 )
 
-// TestSmbclientStreams lets smbclient, which knows streams only as names, copy some and list them, and looks at what is kept of them.
+// TestSmbclientStreams has smbclient, which addresses streams only by name, copy and list streams, and checks the extended attributes
+// that hold them.
 func TestSmbclientStreams(t *testing.T) {
 	smbclient := sambaProgram(t, "smbclient")
 	ctx := workload.Within(t, time.Minute)
 	l := newLocal(ctx, t)
 	here := t.TempDir()
-	data := make([]byte, 3000) // ext4 has no room for more than 4 KiB
+	data := make([]byte, 3000) // ext4 holds at most 4 KiB
 	workload.Fill(data, 1, 0)
 	for name, d := range map[string][]byte{"data": data, "large": make([]byte, 64<<10), "small": []byte("small")} {
 		if err := os.WriteFile(filepath.Join(here, name), d, 0o644); err != nil {
@@ -50,12 +51,12 @@ func TestSmbclientStreams(t *testing.T) {
 	}
 	use(`get "FILE:some stream" back`)
 	if got, err := os.ReadFile(filepath.Join(here, "back")); err != nil || !bytes.Equal(got, data) {
-		t.Errorf("%d bytes come back: %v", len(got), err)
+		t.Errorf("%d bytes came back, or wrong ones: %v", len(got), err)
 	}
 	if out, err := try("put large file:large"); err == nil || !strings.Contains(out, "NT_STATUS_DISK_FULL") {
-		t.Errorf("a stream that is larger than any extended attribute:\n%s", out)
+		t.Errorf("a stream that is larger than any extended attribute was not refused with NT_STATUS_DISK_FULL:\n%s", out)
 	}
-	// As Samba's streams_xattr has it, which finds it therefore.
+	// The format is that of Samba's streams_xattr, so that Samba finds the stream.
 	v := make([]byte, 4<<10)
 	n, err := unix.Getxattr(filepath.Join(l.Dir, "file"), "user.DosStream.Some Stream:$DATA", v)
 	if err != nil || !bytes.Equal(v[:n], slices.Concat(data, []byte{0})) {

@@ -1,4 +1,4 @@
-# Some of everything, for ways to mount that differ below the file system only.
+# A little of every workload, for mount options that only change the layers below the file system.
 mkdir $M/files
 took files "$WORK" files $M/files
 took sparse "$WORK" sparse $M/files
