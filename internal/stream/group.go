@@ -1,4 +1,5 @@
-// Package stream is what servers over TCP have in common: listeners, the connections that are taken, and their end.
+// Package stream is what servers over TCP have in common: listeners, the connections that are taken, how messages
+// are sent on them, and their end.
 package stream
 
 import (
@@ -13,15 +14,15 @@ import (
 	"fileserver/internal/connlimit"
 )
 
-// Conn is a connection of a [Group].
-type Conn interface {
+// Member is a connection of a [Group].
+type Member interface {
 	comparable
 	connlimit.Conn
 }
 
 // Group is the listeners and connections of a server; C is a connection. Its methods are safe for concurrent use. The
 // lock is taken before those of connections, which the functions handed in may take; they must not call the Group.
-type Group[C Conn] struct {
+type Group[C Member] struct {
 	log    *slog.Logger
 	closed error // of a group that is closed
 	limits *connlimit.Table
@@ -34,7 +35,7 @@ type Group[C Conn] struct {
 }
 
 // New makes a group without connections, which takes those that limits allows. closed is the error of one that is closed.
-func New[C Conn](log *slog.Logger, limits connlimit.Config, closed error) *Group[C] {
+func New[C Member](log *slog.Logger, limits connlimit.Config, closed error) *Group[C] {
 	return &Group[C]{
 		log: log, closed: closed, limits: connlimit.New(limits),
 		conns: make(map[C]*connlimit.Entry), listeners: make(map[net.Listener]struct{}),

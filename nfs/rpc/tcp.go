@@ -123,7 +123,8 @@ func (s *TCPServer) ServeConn(ctx context.Context, nc net.Conn) error {
 func (s *TCPServer) serve(ctx context.Context, nc net.Conn, e *connlimit.Entry) error {
 	c := newTCPConn(s, ctx, nc, e)
 	if err := s.conns.Add(c, e); err != nil {
-		nc.Close()
+		c.stream.Fail(err)
+		c.giveUp(nil)
 		return err
 	}
 	defer s.conns.Remove(c)

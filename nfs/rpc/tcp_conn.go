@@ -2,12 +2,12 @@ package rpc
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
 	"os"
-	"sync"
-	"time"
+	"sync/atomic"
 
 	"fileserver/internal/admission"
 	"fileserver/internal/connlimit"
@@ -15,34 +15,25 @@ import (
 	"fileserver/nfs/xdr"
 )
 
-// lingerTime is how long a connection that the server ends waits for the client to end it too: closed
-// with input unread it would be reset, and replies under way would be lost.
-const lingerTime = 500 * time.Millisecond
-
 // tcpConn is a connection: one goroutine reads, workers execute the calls, and
 // whichever of them finds nobody writing writes the replies there are.
 type tcpConn struct {
 	srv    *TCPServer
 	ctx    context.Context // of the calls, which outlive their connection; ends when the server gives up waiting for them
 	giveUp context.CancelCauseFunc
-	nc     net.Conn
+	stream *stream.Conn
 	entry  *connlimit.Entry
 	info   Conn
 	done   chan struct{} // closed when the connection has ended
 	rd     recordReader
-	rdCtx  context.Context // of the reader, ends when it shall stop
-	rdStop context.CancelFunc
 	slots  chan struct{}     // one element per call, and one for the reader
 	held   *admission.Budget // of the calls' buffers
-
-	mu      sync.Mutex
-	machine string // the last AUTH_SYS machine name, not to be made again by each call
-	err     error  // why the connection is of no use any more
-	out     writer
+	// machine is the last AUTH_SYS machine name: calls that state the same one do not make it again.
+	machine atomic.Pointer[string]
 }
 
 func newTCPConn(s *TCPServer, ctx context.Context, nc net.Conn, e *connlimit.Entry) *tcpConn {
-	c := &tcpConn{srv: s, nc: nc, entry: e, done: make(chan struct{}), slots: make(chan struct{}, s.cfg.MaxCalls)}
+	c := &tcpConn{srv: s, entry: e, done: make(chan struct{}), slots: make(chan struct{}, s.cfg.MaxCalls)}
 	c.info = Conn{
 		ID: NextConnID(), Transport: "tcp", Done: c.done,
 		RemoteAddr: stream.AddrPort(nc.RemoteAddr()), LocalAddr: stream.AddrPort(nc.LocalAddr()),
@@ -52,15 +43,16 @@ func newTCPConn(s *TCPServer, ctx context.Context, nc net.Conn, e *connlimit.Ent
 	c.rd.held = c.held
 	c.rd.limit, c.rd.timeout = s.cfg.MaxMessage, s.cfg.ReadTimeout
 	c.ctx, c.giveUp = context.WithCancelCause(ctx)
-	c.rdCtx, c.rdStop = context.WithCancel(c.ctx)
+	c.stream = stream.NewConn(c.ctx, nc, stream.ConnConfig{
+		WriteTimeout: s.cfg.WriteTimeout, Wait: true, Sent: func(n int) { s.cfg.Observer.Sent(&c.info, n) },
+	})
+	c.machine.Store(new(string))
 	return c
 }
 
 // serve reads until there is nothing more to be read, and then waits for the calls.
 func (c *tcpConn) serve() error {
 	defer c.giveUp(nil)
-	stop := context.AfterFunc(c.ctx, func() { c.abort(context.Cause(c.ctx)) })
-	defer stop()
 	c.srv.cfg.Observer.Opened(&c.info)
 
 	err := c.read()
@@ -71,18 +63,15 @@ func (c *tcpConn) serve() error {
 	case err == nil, errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, errTooLong), errors.Is(err, io.ErrUnexpectedEOF):
 		// What was asked before is answered still.
 	default:
-		c.abort(err)
+		c.stream.Fail(err)
 	}
 	for range cap(c.slots) { // all calls are answered
 		c.slots <- struct{}{}
 	}
-	c.linger()
-	c.nc.Close()
-	c.mu.Lock()
+	c.stream.Linger(c.rd.in)
 	if err == nil {
-		err = c.err
+		err = c.stream.Wait()
 	}
-	c.mu.Unlock()
 	close(c.done)
 	c.srv.cfg.Observer.Closed(&c.info, err)
 	return err
@@ -93,7 +82,7 @@ func (c *tcpConn) read() error {
 	for {
 		select {
 		case c.slots <- struct{}{}:
-		case <-c.rdCtx.Done():
+		case <-c.stream.Context().Done():
 			return errClosing
 		}
 		if !c.held.Try(0) && !c.waitToRead() {
@@ -104,7 +93,7 @@ func (c *tcpConn) read() error {
 		if t == nil {
 			t = newTCPCall()
 		}
-		err := c.rd.next(c.rdCtx, &t.msg)
+		err := c.rd.next(c.stream.Context(), &t.msg)
 		if c.rd.received > 0 {
 			c.srv.cfg.Observer.Received(&c.info, c.rd.received)
 			c.rd.received = 0
@@ -112,7 +101,7 @@ func (c *tcpConn) read() error {
 		if err != nil {
 			c.srv.calls.Put(t)
 			<-c.slots
-			if c.rdCtx.Err() != nil {
+			if c.stream.Context().Err() != nil {
 				return errClosing
 			}
 			return err
@@ -133,7 +122,7 @@ func (c *tcpConn) waitToRead() bool {
 	select {
 	case <-w.room:
 		return true
-	case <-c.rdCtx.Done():
+	case <-c.stream.Context().Done():
 		return false
 	}
 }
@@ -141,52 +130,23 @@ func (c *tcpConn) waitToRead() bool {
 // stopReading makes the reader stop, even in the middle of a message.
 func (c *tcpConn) stopReading() {
 	c.rd.closing.Store(true)
-	c.rdStop()
-	c.nc.SetReadDeadline(time.Unix(1, 0))
-}
-
-// abort ends the connection at once; err says why.
-func (c *tcpConn) abort(err error) {
-	c.mu.Lock()
-	if c.err == nil {
-		c.err = err
-	}
-	c.mu.Unlock()
-	c.stopReading()
-	c.nc.Close()
+	c.stream.StopReading()
 }
 
 // Busy implements [connlimit.Conn]: one slot is the reader's.
 func (c *tcpConn) Busy() bool { return len(c.slots) > 1 }
 
 // End implements [connlimit.Conn].
-func (c *tcpConn) End(err error) { c.abort(err) }
+func (c *tcpConn) End(err error) { c.stream.Fail(err) }
 
-// linger ends the sending side and waits a little for the other to end.
-func (c *tcpConn) linger() {
-	c.mu.Lock()
-	broken := c.err != nil
-	c.mu.Unlock()
-	half, ok := c.nc.(interface{ CloseWrite() error })
-	if broken || !ok || half.CloseWrite() != nil {
-		return
-	}
-	c.nc.SetReadDeadline(time.Now().Add(lingerTime))
-	for {
-		if _, err := c.nc.Read(c.rd.in); err != nil {
-			return
-		}
-	}
-}
-
-// tcpCall is a call with the storage it needs, reused.
+// tcpCall is a call with the storage it needs, reused. It implements [stream.Message]: its reply.
 type tcpCall struct {
 	call  Call
 	reply Reply
 	conn  *tcpConn
 	msg   record
-	head  []byte // storage of the reply's head; the first 4 bytes are the record mark
-	next  *tcpCall
+	head  []byte  // storage of the reply's head; the first 4 bytes are the record mark
+	known *string // tcpConn.machine when the call began
 }
 
 // Storage of the reply's head, bytes.
@@ -205,9 +165,8 @@ func (t *tcpCall) begin(c *tcpConn) {
 	t.call.Conn, t.call.Buffers, t.call.Held = &c.info, c.srv.cfg.Buffers, c.held
 	t.call.Limits = Limits{Inline: c.srv.cfg.MaxMessage}
 	t.call.Message = xdr.NewChunkedDecoder(t.msg.bytes(), t.msg.buf, nil)
-	c.mu.Lock()
-	t.call.Machine = c.machine
-	c.mu.Unlock()
+	t.known = c.machine.Load()
+	t.call.Machine = *t.known
 	t.reply.Head = t.head[:recordMarked]
 }
 
@@ -216,18 +175,61 @@ func (t *tcpCall) Run() {
 	c := t.conn
 	ok := c.srv.cfg.Handler.Serve(c.ctx, &t.call, &t.reply)
 	t.msg.release()
-	c.send(t, ok)
+	if t.call.Machine != *t.known {
+		m := t.call.Machine
+		c.machine.Store(&m)
+	}
+	if !ok {
+		t.Done()
+		return
+	}
+	_ = c.stream.Send(t) // fails when the connection has ended
 }
 
-// release gives everything back that the call held. The caller gives back the slot.
-func (t *tcpCall) release(s *TCPServer) {
+// Done implements [stream.Message]: it gives back everything that the call held.
+func (t *tcpCall) Done() {
+	c := t.conn
 	t.reply.ReleasePayloads()
 	if n := cap(t.reply.Head); n >= headSize && n <= maxKeptHead {
 		t.head = t.reply.Head[:n]
 	}
 	t.reply.Head = nil
-	t.conn, t.next = nil, nil
+	t.conn, t.known = nil, nil
 	t.call.Conn, t.call.Buffers, t.call.Held, t.call.Machine = nil, nil, nil, ""
 	t.call.Message, t.call.Args = xdr.Decoder{}, xdr.Decoder{}
-	s.calls.Put(t)
+	c.srv.calls.Put(t)
+	<-c.slots
+}
+
+// Len implements [stream.Message].
+func (t *tcpCall) Len() int { return t.reply.Len() }
+
+// AppendTo implements [stream.Message].
+func (t *tcpCall) AppendTo(parts [][]byte) [][]byte {
+	binary.BigEndian.PutUint32(t.reply.Head, lastFragment|uint32(t.reply.Len()-recordMarked))
+	return t.reply.appendVector(parts)
+}
+
+var pads [4]byte
+
+// appendVector appends the parts of the message in their order, pads included.
+func (r *Reply) appendVector(iov [][]byte) [][]byte {
+	at := 0
+	for i := range r.Payloads {
+		p := &r.Payloads[i]
+		if p.Pos > at {
+			iov = append(iov, r.Head[at:p.Pos])
+		}
+		if p.Len > 0 {
+			iov = append(iov, p.Bytes())
+		}
+		if pad := xdr.Pad(p.Len); pad > 0 {
+			iov = append(iov, pads[:pad])
+		}
+		at = p.Pos
+	}
+	if len(r.Head) > at {
+		iov = append(iov, r.Head[at:])
+	}
+	return iov
 }

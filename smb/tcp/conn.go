@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"syscall"
 	"time"
 
@@ -23,9 +22,6 @@ const (
 	tailroom   = 16
 	markLen    = 4
 	readBuffer = 4 << 10
-	// lingerTime is how long a connection that the server ends waits for the client to end it too: closed with
-	// input unread it would be reset, and responses under way would be lost.
-	lingerTime = 500 * time.Millisecond
 	// slowest is the rate, bytes per second, at which a message must come in.
 	slowest = 64 << 10
 )
@@ -36,34 +32,25 @@ var (
 )
 
 // conn is a connection. It implements [transport.Conn].
-//
-// Its lock, mu, is not held while reading or writing.
 type conn struct {
 	srv     *Server
 	nc      net.Conn
-	raw     syscall.RawConn // nil: writes always wait
+	raw     syscall.RawConn // nil: reads always wait
 	info    transport.Info
-	ctx     context.Context // ends with the connection
-	cancel  context.CancelFunc
+	stream  *stream.Conn
 	handler transport.Handler
 	entry   *connlimit.Entry
 
 	in         []byte // read ahead
 	from, till int
 	peek       peek
-
-	mu       sync.Mutex
-	err      error // why the connection is ending
-	draining bool
-	queue    queue
-	writing  bool          // somebody writes
-	idle     chan struct{} // closed when nobody writes any more, and the connection has ended; nil: nobody waits for that
-	try      attempt       // of who writes
 }
 
 func newConn(s *Server, ctx context.Context, nc net.Conn, e *connlimit.Entry) *conn {
 	c := &conn{srv: s, nc: nc, entry: e, in: make([]byte, readBuffer)}
-	c.ctx, c.cancel = context.WithCancel(ctx)
+	c.stream = stream.NewConn(ctx, nc, stream.ConnConfig{
+		WriteTimeout: s.cfg.WriteTimeout, Sent: func(n int) { s.out.Add(uint64(n)) },
+	})
 	c.info = transport.Info{
 		ID: s.cfg.NextID(), Transport: "tcp", RemoteAddr: stream.AddrPort(nc.RemoteAddr()), LocalAddr: stream.AddrPort(nc.LocalAddr()),
 		MaxMessage: s.cfg.MaxMessage,
@@ -71,7 +58,6 @@ func newConn(s *Server, ctx context.Context, nc net.Conn, e *connlimit.Entry) *c
 	if sc, ok := nc.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {
 			c.raw = raw
-			c.try.run = c.try.write
 			c.peek.run = c.peek.read
 		}
 	}
@@ -100,30 +86,12 @@ func (c *conn) End(err error) { c.Disconnect(err, false) }
 
 // serve reads until there is nothing more to be read.
 func (c *conn) serve() error {
-	defer c.cancel()
-	stop := context.AfterFunc(c.ctx, func() { c.Disconnect(context.Cause(c.ctx), false) })
-	defer stop()
 	err := c.read()
 	if err == io.EOF {
 		err = nil
 	}
-	c.Disconnect(err, false)
-	c.mu.Lock()
-	if err = c.err; err == errEnded || c.draining {
-		err = nil
-	}
-	var wait chan struct{}
-	if c.writing {
-		wait = make(chan struct{})
-		c.idle = wait
-	}
-	c.mu.Unlock()
-	if wait != nil {
-		<-wait
-	}
-	c.mu.Lock()
-	c.queue.clear()
-	c.mu.Unlock()
+	c.stream.Fail(err)
+	err = c.stream.Wait()
 	c.handler.Closed(err)
 	return err
 }
@@ -144,10 +112,7 @@ func (c *conn) read() error {
 		}
 		c.entry.Use()
 		c.srv.in.Add(uint64(n + markLen))
-		c.mu.Lock()
-		over := c.draining || c.err != nil
-		c.mu.Unlock()
-		if over {
+		if c.stream.Ending() {
 			buf.Release()
 			continue
 		}
@@ -210,7 +175,7 @@ func (c *conn) message(n int) (*slab.Buf, error) {
 	if c.isEarly() {
 		size = min(n, 2<<10-tailroom)
 	}
-	buf, err := c.srv.cfg.Buffers.Get(c.ctx, size+tailroom)
+	buf, err := c.srv.cfg.Buffers.Get(c.stream.Context(), size+tailroom)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +187,7 @@ func (c *conn) message(n int) (*slab.Buf, error) {
 	if got == n {
 		return buf, nil
 	}
-	c.readBy(time.Now().Add(c.srv.cfg.ReadTimeout + time.Duration(n)*time.Second/slowest))
+	c.stream.ReadBy(time.Now().Add(c.srv.cfg.ReadTimeout + time.Duration(n)*time.Second/slowest))
 	for got < n {
 		if got == size {
 			if buf, size, err = c.grow(buf, got, n); err != nil {
@@ -242,7 +207,7 @@ func (c *conn) message(n int) (*slab.Buf, error) {
 			return nil, err
 		}
 	}
-	c.readBy(time.Time{})
+	c.stream.ReadBy(time.Time{})
 	return buf, nil
 }
 
@@ -285,20 +250,11 @@ func (c *conn) ahead(b []byte, n int) int {
 	return k
 }
 
-// readBy sets the time by which the next bytes are due, unless the connection is ending, which has set its own.
-func (c *conn) readBy(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.draining && c.err == nil {
-		c.nc.SetReadDeadline(t) // if that fails, so does the next Read
-	}
-}
-
 // grow moves the got bytes of a message of n to a larger buffer.
 func (c *conn) grow(old *slab.Buf, got, n int) (*slab.Buf, int, error) {
 	defer old.Release()
 	size := min(n, 4*got)
-	buf, err := c.srv.cfg.Buffers.Get(c.ctx, size+tailroom)
+	buf, err := c.srv.cfg.Buffers.Get(c.stream.Context(), size+tailroom)
 	if err != nil {
 		return nil, 0, err
 	}

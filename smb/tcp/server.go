@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +41,7 @@ type Config struct {
 
 	MaxMessage   int           // bytes; 0: DefaultMaxMessage
 	ReadTimeout  time.Duration // for a message that has begun, beside what its length earns; 0: DefaultReadTimeout
-	WriteTimeout time.Duration // for about a megabyte of responses; 0: DefaultWriteTimeout
+	WriteTimeout time.Duration // ends a connection that takes no responses, or less than 256 KiB in it; 0: DefaultWriteTimeout
 	// NextID numbers connections, across transports; nil: from 1.
 	NextID func() uint64
 }
@@ -50,6 +51,7 @@ type Server struct {
 	cfg     Config
 	lastID  atomic.Uint64
 	in, out atomic.Uint64
+	unused  sync.Pool // of *message
 	conns   *stream.Group[*conn]
 }
 
@@ -108,7 +110,6 @@ func (s *Server) serve(ctx context.Context, nc net.Conn, e *connlimit.Entry) err
 	if err := s.conns.Add(c, e); err != nil {
 		c.Disconnect(err, false)
 		c.handler.Closed(err)
-		c.cancel()
 		return err
 	}
 	defer s.conns.Remove(c)

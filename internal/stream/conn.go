@@ -1,0 +1,174 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"fileserver/internal/queue"
+)
+
+// lingerTime is how long a connection that the server ends waits for the peer to end it too. If it
+// were closed with input unread, it would be reset, and messages under way would be lost.
+const lingerTime = 500 * time.Millisecond
+
+// ErrEnded is the reason of a connection that has ended in order.
+var ErrEnded = errors.New("stream: connection closed")
+
+// ConnConfig is what a [Conn] needs.
+type ConnConfig struct {
+	// WriteTimeout ends a connection whose peer takes nothing, or less than 256 KiB in it.
+	WriteTimeout time.Duration
+	// Wait lets the goroutine that calls Send wait for the peer. Without it Send does not block: what
+	// the peer does not take at once is written by a goroutine that lives as long as there is something to write.
+	Wait bool
+	// Sent is called with the number of bytes that have been written. No lock is held.
+	Sent func(n int)
+}
+
+// Conn is the sending side and the end of a connection over a stream of bytes. Its methods are safe for concurrent use.
+//
+// Its lock, mu, is a leaf. It is not held while reading or writing.
+type Conn struct {
+	nc     net.Conn
+	cfg    ConnConfig
+	ctx    context.Context // of the reader
+	stop   context.CancelFunc
+	unhook func() bool // from the context handed in
+
+	mu       sync.Mutex
+	err      error // why the connection is of no use any more
+	draining bool
+	queue    queue.Queue[Message]
+	writing  bool          // somebody writes, and has out to itself
+	idle     chan struct{} // closed when nobody writes any more; nil: nobody waits for that
+
+	out output
+}
+
+// NewConn makes the Conn of nc, and closes nc when it ends. The end of ctx ends it.
+// Messages are written by writev(2) if nc is a *net.TCPConn or embeds one.
+func NewConn(ctx context.Context, nc net.Conn, cfg ConnConfig) *Conn {
+	c := &Conn{nc: nc, cfg: cfg}
+	c.ctx, c.stop = context.WithCancel(ctx)
+	if sc, ok := nc.(syscall.Conn); ok && !cfg.Wait {
+		if raw, err := sc.SyscallConn(); err == nil {
+			c.out.raw = raw
+			c.out.attempt = c.out.writev
+		}
+	}
+	c.unhook = context.AfterFunc(ctx, func() { c.Fail(context.Cause(ctx)) })
+	return c
+}
+
+// Context ends when the connection is not to be read any more.
+func (c *Conn) Context() context.Context { return c.ctx }
+
+// StopReading ends the Context, and a Read under way. Who reads must look at the Context after it has
+// set a deadline, and before it reads.
+func (c *Conn) StopReading() {
+	c.stop()
+	_ = c.nc.SetReadDeadline(time.Unix(1, 0))
+}
+
+// Fail ends the connection at once. Only the first reason counts; nil is [ErrEnded].
+func (c *Conn) Fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failLocked(err)
+}
+
+func (c *Conn) failLocked(err error) {
+	switch {
+	case c.err != nil:
+		return
+	case err == nil:
+		err = ErrEnded
+	}
+	c.err = err
+	c.unhook()
+	c.stop()
+	_ = c.nc.Close()
+}
+
+// Drain ends the sending side when what is queued has been written, and gives the peer a little time to
+// end the other. Nothing can be sent any more. The reader goes on until the peer ends or the time is over.
+func (c *Conn) Drain() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil || c.draining {
+		return
+	}
+	c.draining = true
+	if !c.writing {
+		c.hangUpLocked()
+	}
+}
+
+func (c *Conn) hangUpLocked() {
+	half, ok := c.nc.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		c.failLocked(ErrEnded)
+		return
+	}
+	_ = c.nc.SetReadDeadline(time.Now().Add(lingerTime))
+}
+
+// Ending reports whether the connection has ended or is drained.
+func (c *Conn) Ending() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.draining || c.err != nil
+}
+
+// ReadBy sets the time by which the next bytes are due, unless the connection is ending: that has a time of its own.
+func (c *Conn) ReadBy(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.draining && c.err == nil {
+		_ = c.nc.SetReadDeadline(t) // if that fails, so does the next Read
+	}
+}
+
+// Linger drains the connection, drops what the peer still sends, and closes the connection. It is called
+// instead of reading on. buf is where it reads to.
+func (c *Conn) Linger(buf []byte) {
+	c.Drain()
+	c.waitIdle()
+	for {
+		if _, err := c.nc.Read(buf); err != nil {
+			c.Fail(ErrEnded)
+			return
+		}
+	}
+}
+
+// Wait waits, on a connection that has failed, until all its messages have been given back. It returns why the
+// connection ended: nil if it was drained or ended in order.
+func (c *Conn) Wait() error {
+	c.waitIdle()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.draining || c.err == ErrEnded {
+		return nil
+	}
+	return c.err
+}
+
+// waitIdle waits until nobody writes.
+func (c *Conn) waitIdle() {
+	c.mu.Lock()
+	if !c.writing {
+		c.mu.Unlock()
+		return
+	}
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+	}
+	idle := c.idle
+	c.mu.Unlock()
+	<-idle
+}
