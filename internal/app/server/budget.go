@@ -8,20 +8,20 @@ import (
 	"fileserver/internal/metrics"
 )
 
-// transports is how many listeners of connections there are: NFS and SMB, each over TCP and RDMA.
+// transports is the number of servers that accept connections: NFS and SMB, each over TCP and over RDMA.
 const transports = 4
 
-// fewDescriptors is below how many descriptors an operator is warned.
+// fewDescriptors is the number of descriptors below which the log has a warning.
 const fewDescriptors = 16384
 
-// budgets divide what the machine has among shares and clients.
+// budgets divide the limits of the machine among shares and clients.
 type budgets struct {
 	shares *budget.Shares
-	files  *budget.Files // that clients have open, of all protocols
+	files  *budget.Files // files that clients of all protocols have open
 	conns  int           // connections on each transport
 }
 
-// newBudgets divides a number of descriptors; limit is the configured number of connections on each transport.
+// newBudgets divides a number of descriptors. limit is the configured number of connections on each transport.
 func newBudgets(log *Log, descriptors, limit int) budgets {
 	plan := budget.PlanDescriptors(descriptors)
 	b := budgets{budget.NewShares(0, plan.Cache), budget.NewFiles(plan.Files), min(limit, max(plan.Connections/transports, 1))}
@@ -32,10 +32,10 @@ func newBudgets(log *Log, descriptors, limit int) budgets {
 	return b
 }
 
-// budgeted is what file systems are that have a part of the budget.
+// budgeted is a file system that has a part of the budget.
 type budgeted interface{ Budget() *budget.Share }
 
-// stats calls f with the use that each share makes of its part.
+// stats calls f with the name of each share and how much of its part is used.
 func (set shareSet) stats(f func(name string, s budget.ShareStats)) {
 	for _, name := range set.names() {
 		if fs, ok := set[name].fs.(budgeted); ok {
@@ -55,7 +55,7 @@ func (s *Server) stalled() string {
 	return strings.Join(list, ", ")
 }
 
-// addBudgetMetrics publishes what is used of the budgets.
+// addBudgetMetrics publishes how much of the budgets is used.
 func (s *Server) addBudgetMetrics() {
 	share := func(kind metrics.Kind, name, help string, read func(budget.ShareStats) float64) metrics.Metric {
 		return metrics.Metric{Kind: kind, Name: name, Help: help, Labels: []string{"share"},
@@ -69,10 +69,10 @@ func (s *Server) addBudgetMetrics() {
 	}
 	s.metrics.Add(
 		share(metrics.Gauge, "share_calls", "Calls inside the file system of a share.", func(u budget.ShareStats) float64 { return float64(u.Running) }),
-		share(metrics.Gauge, "share_calls_limit", "Calls that may be inside it at once.", func(u budget.ShareStats) float64 { return float64(u.Limit) }),
-		share(metrics.Gauge, "share_calls_waiting", "Calls that wait because that many are.", func(u budget.ShareStats) float64 { return float64(u.Waiting) }),
+		share(metrics.Gauge, "share_calls_limit", "Calls that may be inside the file system of a share at once.", func(u budget.ShareStats) float64 { return float64(u.Limit) }),
+		share(metrics.Gauge, "share_calls_waiting", "Calls that wait because as many as allowed are inside.", func(u budget.ShareStats) float64 { return float64(u.Waiting) }),
 		share(metrics.Counter, "share_calls_refused_total", "Calls refused because too many waited, or they had waited for too long.", func(u budget.ShareStats) float64 { return float64(u.Refused) }),
 		files("open_files", "Files that clients have open.", func(used, _ int) int { return used }),
-		files("open_files_limit", "Files that all clients may have open, by RLIMIT_NOFILE.", func(_, limit int) int { return limit }),
+		files("open_files_limit", "Files that all clients together may have open; it follows RLIMIT_NOFILE.", func(_, limit int) int { return limit }),
 	)
 }

@@ -8,13 +8,13 @@ import (
 	"fileserver/internal/metrics"
 )
 
-// connections is what the servers of all protocols and transports have in common of their connections.
+// connections counts the refusals of all protocols and transports, and checks their connections again.
 type connections struct {
 	refused []*refusals
-	recheck []func() // ends connections from addresses that are not admitted any more
+	recheck []func() // each ends the connections of a server whose addresses are no longer admitted
 }
 
-// refusals counts the connections of one protocol on one transport that were not taken, or ended.
+// refusals counts the connections of one protocol on one transport that the server refused or ended.
 type refusals struct {
 	protocol, transport string
 	by                  [connlimit.Reasons]atomic.Int64
@@ -42,8 +42,8 @@ func (s *Server) admits(a netip.Addr) bool {
 	return s.exports.Admits(a) || s.smb != nil && s.smb.Admits(a)
 }
 
-// connMemory is what the requests of one connection may hold of the buffers, bytes: limits.connection_memory, or else
-// what is usual, if that is not too large a part of all.
+// connMemory returns how many bytes of the buffers the requests of one connection may hold: limits.connection_memory if it is set,
+// otherwise usual, but at most a sixteenth of all memory.
 func (s *Server) connMemory(usual int) int {
 	l := &s.cfg.Limits
 	if l.ConnectionMemory > 0 {
@@ -56,7 +56,7 @@ func (s *Server) connMemory(usual int) int {
 func (s *Server) addRefusedMetrics() {
 	s.metrics.Add(metrics.Metric{
 		Kind: metrics.Counter, Name: "connections_refused_total", Labels: []string{"protocol", "transport", "reason"},
-		Help: "Connections that were not taken, or were ended, because of limits and admission.",
+		Help: "Connections refused or ended because of limits or because no share admits the address.",
 		Read: func(emit func(float64, ...string)) {
 			for _, r := range s.connections.refused {
 				for why := range r.by {

@@ -23,26 +23,26 @@ func dialFrom(t *testing.T, from string, to netip.AddrPort) net.Conn {
 	return c
 }
 
-// isClosed reports whether the server closes a connection without a word within wait.
+// isClosed reports whether the server closes a connection within wait, without sending anything.
 func isClosed(t *testing.T, c net.Conn, wait time.Duration) bool {
 	t.Helper()
 	c.SetReadDeadline(time.Now().Add(wait))
 	n, err := c.Read(make([]byte, 1))
 	if n > 0 {
-		t.Fatal("the server says something")
+		t.Fatal("the server sent something")
 	}
 	ne, ok := err.(net.Error)
 	return !ok || !ne.Timeout()
 }
 
-// soon and patience are how long a connection must stay open to count as open, and may take to be closed.
+// A connection counts as open if it stays open for soon. The server may take patience to close one.
 const (
 	soon     = 100 * time.Millisecond
 	patience = 20 * time.Second
 )
 
-// TestStrangersAreClosed: on every way in, addresses that no share admits are closed at accept, counted and logged, and a reload
-// ends connections of those that are not admitted any more.
+// TestStrangersAreClosed: on every protocol and transport, connections from addresses that no share admits are closed at accept,
+// counted and logged. A reload ends the connections of addresses that are no longer admitted.
 func TestStrangersAreClosed(t *testing.T) {
 	cfg := configure(t, smbYAML+"allow: [127.0.0.1/32, 127.0.0.3/32]\nmetrics: {listen: '127.0.0.1:0'}\n")
 	addUser(t, cfg)

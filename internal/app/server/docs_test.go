@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMetricsAreDocumented looks up every metric of a running server in docs/operations.md, where those of one family
-// follow the first without their common beginning: `fileserver_a_b`, `_c` has fileserver_a_c.
+// TestMetricsAreDocumented looks up every metric of a running server in docs/operations.md. There the first metric of a
+// family is written in full and the others without the common prefix: `fileserver_a_b`, `_c` is also fileserver_a_c.
 func TestMetricsAreDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/operations.md")
 	if err != nil {

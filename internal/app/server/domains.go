@@ -10,10 +10,10 @@ import (
 	"fileserver/rdma"
 )
 
-// domains register the buffer pool with the devices in use: once with each, or with each connection.
+// domains registers the buffer pool with the devices in use: once for each device, or once for each connection.
 type domains struct {
 	pool *slab.Pool
-	own  bool // with each connection
+	own  bool // each connection has its own registration
 
 	mu sync.Mutex
 	of map[rdma.Device]*rdma.Domain
@@ -41,7 +41,7 @@ func (m *domains) any() bool {
 	return len(m.of) > 0
 }
 
-// retire releases the memory of devices that are gone, each when its last connection has ended.
+// retire releases the memory of devices that are gone, as soon as the last connection of each has ended.
 func (m *domains) retire(gone func(rdma.Device) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

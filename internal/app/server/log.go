@@ -9,7 +9,7 @@ import (
 	"fileserver/config"
 )
 
-// Log is the server's log. Its level and format can change while loggers made from it are in use.
+// Log is the server's log. Its level and format can change while loggers derived from it are in use.
 type Log struct {
 	*slog.Logger
 	level *slog.LevelVar
@@ -21,10 +21,10 @@ func NewLog(w io.Writer, cfg config.Log) *Log {
 	l := &Log{level: new(slog.LevelVar), json: new(atomic.Bool)}
 	opts := &slog.HandlerOptions{Level: l.level}
 	all := &eitherHandler{l.json, slog.NewTextHandler(w, opts), slog.NewJSONHandler(w, opts)}
-	told := func(message string, level slog.Level, lines int) {
+	report := func(message string, level slog.Level, lines int) {
 		slog.New(all).Log(context.Background(), level, "log lines were left out", "lines", lines, "message", message)
 	}
-	l.Logger = slog.New(&limitHandler{all, &logLimits{told: told, by: map[string]*logBucket{}}})
+	l.Logger = slog.New(&limitHandler{all, &logLimits{report: report, by: map[string]*logBucket{}}})
 	l.Set(cfg)
 	return l
 }
@@ -35,7 +35,7 @@ func (l *Log) Set(cfg config.Log) {
 	l.json.Store(cfg.Format == config.FormatJSON)
 }
 
-// eitherHandler is two handlers of which one is in use.
+// eitherHandler passes lines to one of two handlers.
 type eitherHandler struct {
 	useJSON    *atomic.Bool
 	text, json slog.Handler

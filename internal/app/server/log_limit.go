@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Peers can make the server write lines: of connections, refusals and failed logins. Of one message logBurst lines are
-// written at once, and then one for each logEvery; how many were left out is told when logTell has passed.
+// Peers can make the server log lines about connections, refusals and failed logins. Of lines with one message, logBurst are
+// written at once, and then one every logEvery. logReport later, the log says how many were left out.
 const (
-	logBurst = 100
-	logEvery = 200 * time.Millisecond
-	logTell  = 10 * time.Second
-	// logMessages bounds the messages that are told apart. The texts of messages are constants, so that there are fewer.
+	logBurst  = 100
+	logEvery  = 200 * time.Millisecond
+	logReport = 10 * time.Second
+	// logMessages bounds the number of messages counted. The texts of messages are constants, so there are fewer.
 	logMessages = 1000
 )
 
@@ -23,18 +23,18 @@ type limitHandler struct {
 	limits *logLimits
 }
 
-// logLimits are the messages written of late. The lock is a leaf.
+// logLimits counts recent lines by message. No other lock is taken while mu is held.
 type logLimits struct {
-	told func(message string, level slog.Level, lines int) // that so many lines were left out
+	report func(message string, level slog.Level, lines int) // logs how many lines were left out
 
 	mu sync.Mutex
 	by map[string]*logBucket
 }
 
 type logBucket struct {
-	lines   int // that may be written now
+	lines   int // lines that may be written now
 	at      time.Time
-	omitted int // since it was told last
+	omitted int // lines left out since the last report
 }
 
 // Handle implements [slog.Handler].
@@ -76,15 +76,15 @@ func (l *logLimits) take(message string, level slog.Level, now time.Time) bool {
 		return true
 	}
 	if b.omitted++; b.omitted == 1 {
-		time.AfterFunc(logTell, func() { l.tell(b, message, level) })
+		time.AfterFunc(logReport, func() { l.reportOmitted(b, message, level) })
 	}
 	return false
 }
 
-func (l *logLimits) tell(b *logBucket, message string, level slog.Level) {
+func (l *logLimits) reportOmitted(b *logBucket, message string, level slog.Level) {
 	l.mu.Lock()
 	n := b.omitted
 	b.omitted = 0
 	l.mu.Unlock()
-	l.told(message, level, n)
+	l.report(message, level, n)
 }

@@ -11,8 +11,8 @@ import (
 	"fileserver/config"
 )
 
-// TestLogIsBounded: what peers can repeat is written so many times, and how often it was left out is told. Other messages
-// are written as ever.
+// TestLogIsBounded: a repeated message is written a bounded number of times, and the log says how many lines were left out.
+// Other messages are not affected.
 func TestLogIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -27,7 +27,7 @@ func TestLogIsBounded(t *testing.T) {
 		if n := count(`msg="connection refused"`); n != logBurst || count("another") != 1 || count("not asked for") != 0 {
 			t.Errorf("%d lines\n%s", n, out.String())
 		}
-		time.Sleep(logTell + time.Second)
+		time.Sleep(logReport + time.Second)
 		synctest.Wait()
 		if !strings.Contains(out.String(), `level=WARN msg="log lines were left out" lines=1900 message="connection refused"`) {
 			t.Errorf("what was left out is not told:\n%s", out.String()[max(0, out.Len()-300):])

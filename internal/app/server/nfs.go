@@ -8,7 +8,7 @@ import (
 	"fileserver/rdma"
 )
 
-// startNFS makes the RPC programs, serves them over TCP, and has them served over RDMA.
+// startNFS creates the RPC programs, serves them over TCP, and registers them for RDMA.
 func (s *Server) startNFS() error {
 	cfg := s.cfg
 	programs, err := s.programs()
@@ -45,7 +45,7 @@ func (s *Server) startNFS() error {
 	})
 }
 
-// on is each of the ports on every address.
+// on returns every address with each of the ports.
 func on(addrs []netip.Addr, ports ...uint16) []netip.AddrPort {
 	out := make([]netip.AddrPort, 0, len(addrs)*len(ports))
 	for _, p := range ports {

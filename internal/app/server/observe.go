@@ -24,7 +24,7 @@ func newRPCObserver(reg *metrics.Registry) *rpcObserver {
 	o := &rpcObserver{reg: reg}
 	reg.Add(metrics.Metric{
 		Kind: metrics.Counter, Name: "rpc_rejected_total", Labels: []string{"reason"},
-		Help: "Calls that reached no procedure, by reason.",
+		Help: "Calls rejected before any procedure ran, by reason.",
 		Read: func(emit func(float64, ...string)) {
 			for i := range o.rejected {
 				emit(float64(o.rejected[i].Load()), rpc.Rejection(i).String())
@@ -32,7 +32,7 @@ func newRPCObserver(reg *metrics.Registry) *rpcObserver {
 		},
 	}, metrics.Metric{
 		Kind: metrics.Counter, Name: "rpc_replayed_total", Labels: []string{"outcome"},
-		Help: "Duplicate calls, which the reply cache kept from being executed again, by what was done.",
+		Help: "Duplicate calls, by how the reply cache answered them.",
 		Read: func(emit func(float64, ...string)) {
 			for i := range o.replayed {
 				emit(float64(o.replayed[i].Load()), rpc.Replay(i).String())
@@ -81,8 +81,7 @@ func (o *nfs4Operation) Done(status proto.Status, d time.Duration) {
 	}
 }
 
-// tcpObserver implements rpc.ConnObserver: it counts, and writes the line that
-// says why a connection does not use RDMA.
+// tcpObserver implements rpc.ConnObserver. It counts, and logs why a connection does not use RDMA.
 type tcpObserver struct {
 	log      *Log
 	noRDMA   func(local netip.Addr) string
@@ -110,24 +109,24 @@ func (o *tcpObserver) Closed(c *rpc.Conn, err error) {
 func (o *tcpObserver) Received(_ *rpc.Conn, n int) { o.in.Add(int64(n)) }
 func (o *tcpObserver) Sent(_ *rpc.Conn, n int)     { o.out.Add(int64(n)) }
 
-// addPoolMetrics publishes the figures of the buffer pool.
+// addPoolMetrics publishes the metrics of the buffer pool.
 func (s *Server) addPoolMetrics() {
 	gauge := func(name, help string, read func() int64) metrics.Metric {
 		return metrics.Metric{Kind: metrics.Gauge, Name: name, Help: help,
 			Read: func(emit func(float64, ...string)) { emit(float64(read())) }}
 	}
 	s.metrics.Add(
-		gauge("buffers_in_use", "Data buffers handed out.", func() int64 { return s.pool.Stats().Buffers }),
-		gauge("buffers_in_use_bytes", "Memory of the data buffers handed out.", func() int64 { return s.pool.Stats().Bytes }),
+		gauge("buffers_in_use", "Data buffers in use.", func() int64 { return s.pool.Stats().Buffers }),
+		gauge("buffers_in_use_bytes", "Memory of the data buffers in use.", func() int64 { return s.pool.Stats().Bytes }),
 		gauge("buffers_mapped_bytes", "Memory mapped for data buffers; all of it is registered with every RDMA device in use.", func() int64 { return s.pool.Stats().Mapped }),
 		gauge("buffers_limit_bytes", "Most memory that may be mapped for data buffers (limits.memory).", func() int64 { return s.pool.Stats().Limit }),
 		gauge("buffers_waiting", "Requests that wait for a data buffer.", func() int64 { return int64(s.pool.Stats().WaitingFor) }),
 	)
 }
 
-// addConnMetrics publishes the figures of the connections of NFS.
+// addConnMetrics publishes the metrics of NFS connections.
 func (s *Server) addConnMetrics(tcp *tcpObserver, over *nfsrdma.Server) {
-	// Transports that are listened on have figures before they have connections.
+	// A transport with a listener has metrics before its first connection.
 	byTransport := func() map[string]nfsrdma.Totals {
 		all := over.TotalsByTransport()
 		for _, t := range s.rdma.transports("nfs") {
@@ -186,11 +185,11 @@ func (s *Server) addConnMetrics(tcp *tcpObserver, over *nfsrdma.Server) {
 		metric(metrics.Counter, "rpcrdma_invalidates_total", "Replies that invalidated the client's key.", func(t *nfsrdma.Totals) int64 { return t.Invalidates }),
 		metric(metrics.Counter, "rpcrdma_refused_version_total", "Calls refused with ERR_VERS.", func(t *nfsrdma.Totals) int64 { return t.ErrVers }),
 		metric(metrics.Counter, "rpcrdma_refused_chunk_total", "Calls and replies refused with ERR_CHUNK.", func(t *nfsrdma.Totals) int64 { return t.ErrChunk }),
-		metric(metrics.Counter, "rpcrdma_dropped_total", "Messages that are no calls.", func(t *nfsrdma.Totals) int64 { return t.Dropped }),
+		metric(metrics.Counter, "rpcrdma_dropped_total", "Messages dropped because they are not calls.", func(t *nfsrdma.Totals) int64 { return t.Dropped }),
 	)
 }
 
-// addNFS4Metrics publishes how much state NFSv4 clients have.
+// addNFS4Metrics publishes how many clients, sessions, opens and locks NFSv4 has.
 func (s *Server) addNFS4Metrics(v *v4.Server) {
 	s.metrics.Add(metrics.Metric{
 		Kind: metrics.Gauge, Name: "nfs4_state", Labels: []string{"kind"},
@@ -202,7 +201,7 @@ func (s *Server) addNFS4Metrics(v *v4.Server) {
 			emit(float64(st.States), "opens_and_locks")
 		},
 	}, metrics.Metric{
-		Kind: metrics.Gauge, Name: "nfs4_grace", Help: "1 while clients of the former run may reclaim their state.",
+		Kind: metrics.Gauge, Name: "nfs4_grace", Help: "1 while clients may reclaim state from before the server's start.",
 		Read: func(emit func(float64, ...string)) {
 			if v.Clients().Grace().Active() {
 				emit(1)

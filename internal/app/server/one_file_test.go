@@ -15,7 +15,7 @@ import (
 	"fileserver/smb/wire"
 )
 
-// bothProtocols is a server that publishes a directory as "whole" and its subdirectory "sub" as "part", with users for SMB.
+// bothProtocols starts a server that publishes a directory as "whole" and its subdirectory "sub" as "part", with a user of SMB.
 func bothProtocols(t *testing.T) *output {
 	t.Helper()
 	cfg := configure(t, "shares: {whole: {path: data}}\nnfs: {port: 0, rdma_port: 0}\nsmb: {enabled: true, port: 0, rdma_port: 0}\niwarp: {enabled: false}\n")
@@ -96,7 +96,7 @@ func smbClose(c *smbtest.Client, id wire.FileID) {
 
 const shareAll = wire.FileShareRead | wire.FileShareWrite | wire.FileShareDelete
 
-// TestOneFile: what NFS clients have open is what SMB clients have open, through nested shares as well.
+// TestOneFile: NFS and SMB clients that open the same file conflict, also through nested shares.
 func TestOneFile(t *testing.T) {
 	out := bothProtocols(t)
 	ctx := t.Context()

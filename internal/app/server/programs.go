@@ -12,7 +12,7 @@ import (
 	"fileserver/nfs/v4/state"
 )
 
-// programs makes the RPC programs of the versions of NFS that are configured.
+// programs creates the RPC programs for the configured versions of NFS.
 func (s *Server) programs() ([]*rpc.Program, error) {
 	cfg := &s.cfg.NFS
 	locks, verifier := s.locks, nfs.NewWriteVerifier(&s.exports)
@@ -34,7 +34,7 @@ func (s *Server) programs() ([]*rpc.Program, error) {
 		}
 		s.goBackground(func(ctx context.Context) {
 			v.Run(ctx)
-			v.Close() // the services have ended
+			v.Close() // the services have ended before ctx
 		})
 		s.addNFS4Metrics(v)
 		list = append(list, v.Program())

@@ -20,43 +20,44 @@ import (
 )
 
 const (
-	// lookEvery is the time between two looks at what devices and addresses there are.
-	lookEvery = 2 * time.Second
-	// settleTime is how long, after a change there, all of it is read each time: GIDs follow addresses, and ports links.
+	// pollInterval is the time between two checks for changes of devices and addresses.
+	pollInterval = 2 * time.Second
+	// settleTime is how long each check after a change scans everything: GIDs change some time after addresses do, and ports
+	// some time after links.
 	settleTime = 10 * time.Second
-	// readEvery is the time between two readings of everything where nothing seems to change. Each makes some
-	// drivers write to the kernel's log.
-	readEvery = time.Minute
+	// scanInterval is the time between two scans if nothing seems to change. It is long because some drivers write to the
+	// kernel's log at each scan.
+	scanInterval = time.Minute
 )
 
-// deviceProvider is a provider for devices that come and go.
+// deviceProvider is a provider for devices that can be added and removed while it is in use.
 type deviceProvider interface {
 	rdma.Provider
 	io.Closer
 }
 
-// system is what the server has of the machine; the zero value is the machine itself.
+// system replaces functions that read the machine's devices, for tests. The zero value is the machine itself.
 type system struct {
-	devices func(verbs.Config) (deviceProvider, error)
-	scan    func() (*discover.Topology, error)
-	glance  func() string
+	devices     func(verbs.Config) (deviceProvider, error)
+	scan        func() (*discover.Topology, error)
+	fingerprint func() string
 }
 
-// rdmaSide is all that the server does by RDMA: its providers, the memory of their
-// devices, and the listeners, which follow devices and addresses that come and go.
+// rdmaSide is the RDMA part of the server: the providers, the memory of their devices, and the listeners. It opens and
+// closes listeners when devices and addresses are added and removed.
 //
-// One goroutine opens and closes the listeners; mu guards what others look at.
+// One goroutine opens and closes the listeners; mu guards the fields that others read.
 type rdmaSide struct {
-	log      *Log
-	cfg      *config.Config
-	admits   func(netip.Addr) bool // reports whether any share admits an address
-	software *iwarp.Provider       // nil: not used
-	devices  deviceProvider        // nil: not used
-	why      []string              // reasons for that
-	scan     func() (*discover.Topology, error)
-	glance   func() string
-	domains  domains
-	services []*rdmaService
+	log         *Log
+	cfg         *config.Config
+	admits      func(netip.Addr) bool // reports whether any share admits an address
+	software    *iwarp.Provider       // nil: not used
+	devices     deviceProvider        // nil: not used
+	why         []string              // why software or devices is nil
+	scan        func() (*discover.Topology, error)
+	fingerprint func() string
+	domains     domains
+	services    []*rdmaService
 
 	ctx       context.Context // of accepting
 	cancel    context.CancelFunc
@@ -64,23 +65,24 @@ type rdmaSide struct {
 	running   sync.WaitGroup
 	accepting sync.WaitGroup
 
-	// The goroutine's.
-	told    map[string]string // what the log knows of devices, by name
-	glanced string            // what there was
-	changed time.Time         // when that changed
+	// Only the goroutine of start uses these.
+	logged          map[string]string // what the log knows of devices, by name
+	lastFingerprint string            // what there was
+	changed         time.Time         // when that changed
 
-	mu     sync.Mutex
-	sites  map[place]site
-	open   map[place]rdma.Listener
-	topo   *discover.Topology
-	looked time.Time
+	mu        sync.Mutex // guards the fields below
+	sites     map[place]site
+	open      map[place]rdma.Listener
+	topo      *discover.Topology
+	scannedAt time.Time
 }
 
-// newRDMA makes the providers that are configured. Those that cannot be had are no error: TCP is served without.
+// newRDMA creates the configured providers. A provider that is not available is logged and is no error: the server serves TCP
+// without it.
 func (s *Server) newRDMA(sys system) *rdmaSide {
 	cfg := s.cfg
 	r := &rdmaSide{
-		log: s.log, admits: s.admits, cfg: cfg, scan: sys.scan, glance: sys.glance, wake: make(chan struct{}, 1), told: map[string]string{},
+		log: s.log, admits: s.admits, cfg: cfg, scan: sys.scan, fingerprint: sys.fingerprint, wake: make(chan struct{}, 1), logged: map[string]string{},
 		domains: domains{pool: s.pool, own: cfg.RDMA.Domain == config.DomainConnection},
 		sites:   map[place]site{}, open: map[place]rdma.Listener{}, topo: new(discover.Topology),
 	}
@@ -88,8 +90,8 @@ func (s *Server) newRDMA(sys system) *rdmaSide {
 	if r.scan == nil {
 		r.scan = func() (*discover.Topology, error) { return discover.Scan(discover.Config{}) }
 	}
-	if r.glance == nil {
-		r.glance = glance
+	if r.fingerprint == nil {
+		r.fingerprint = fingerprint
 	}
 	if err := r.openSoftware(); err != nil {
 		r.why = append(r.why, err.Error())
@@ -126,14 +128,14 @@ func (r *rdmaSide) openDevices(open func(verbs.Config) (deviceProvider, error)) 
 	}
 	spin := r.cfg.RDMA.Spin
 	if spin == 0 {
-		spin = -1 // there 0 is the default
+		spin = -1 // in verbs.Config, 0 means the default
 	}
 	p, err := open(verbs.Config{Log: r.log.Logger, Spin: spin})
 	if err == nil {
 		r.devices = p
 		return nil
 	}
-	// Nobody misses the provider where there is nothing that it could drive.
+	// A machine without devices does not need the provider, so nothing is logged there.
 	switch t, _ := r.scan(); {
 	case r.cfg.RDMA.Devices[0] != config.DevicesAuto:
 		r.log.Error("the devices of rdma.devices are not used", "devices", r.cfg.RDMA.Devices, "err", err)
@@ -150,11 +152,11 @@ func deviceNames(t *discover.Topology) (names []string) {
 	return names
 }
 
-// add has a service listened for, from start on.
+// add registers a service, whose listeners start opens.
 func (r *rdmaSide) add(sv *rdmaService) { r.services = append(r.services, sv) }
 
-// start opens the listeners that can be had now and follows what changes. Its
-// errors are the services for which RDMA was meant to be there and is not.
+// start opens the listeners that are possible now, and then follows changes of devices and addresses. It returns an
+// error for each service that has places to listen but no listener.
 func (r *rdmaSide) start() (missing []error) {
 	r.reconcile(time.Now())
 	for _, sv := range r.services {
@@ -163,7 +165,7 @@ func (r *rdmaSide) start() (missing []error) {
 		}
 	}
 	r.running.Go(func() {
-		tick := time.NewTicker(lookEvery)
+		tick := time.NewTicker(pollInterval)
 		defer tick.Stop()
 		for {
 			select {
@@ -178,7 +180,7 @@ func (r *rdmaSide) start() (missing []error) {
 	return missing
 }
 
-// missing is why a service has no listener at all, though there are places for it.
+// missing returns why a service has no listener although there are places for one, and nil otherwise.
 func (r *rdmaSide) missing(service string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,14 +200,14 @@ func (r *rdmaSide) missing(service string) error {
 	return fmt.Errorf("%s over RDMA: %w", service, errors.Join(errs...))
 }
 
-// listeners is how many there are.
+// listeners returns the number of open listeners.
 func (r *rdmaSide) listeners() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.open)
 }
 
-// listensAt reports whether a service is listened for by RDMA at an address of this machine.
+// listensAt reports whether a service has an RDMA listener for an address of this machine.
 func (r *rdmaSide) listensAt(service string, a netip.Addr) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -217,7 +219,8 @@ func (r *rdmaSide) listensAt(service string, a netip.Addr) bool {
 	return false
 }
 
-// noRDMA is why a connection over TCP to an address of this machine does not use RDMA.
+// noRDMA returns why a connection over TCP to an address of this machine does not use RDMA. unasked is the reason
+// if there is a listener.
 func (r *rdmaSide) noRDMA(service string, a netip.Addr, unasked string) string {
 	if r.listensAt(service, a) {
 		return unasked
@@ -236,22 +239,22 @@ func (r *rdmaSide) noRDMA(service string, a netip.Addr, unasked string) string {
 	return reason
 }
 
-// topology is the machine as it was seen not long ago.
+// topology returns a scan of the machine that is at most settleTime old.
 func (r *rdmaSide) topology() *discover.Topology {
 	r.mu.Lock()
-	t, old := r.topo, time.Since(r.looked) > settleTime
+	t, old := r.topo, time.Since(r.scannedAt) > settleTime
 	r.mu.Unlock()
 	if old {
-		t, _ = r.look()
+		t, _ = r.scanNow()
 	}
 	return t
 }
 
-// glance tells the devices, network interfaces and addresses there are, and whether
-// they are up. It costs little, and another text means that something has changed.
-func glance() string {
+// fingerprint returns a text with the devices, network interfaces, addresses and their states. It is cheap. If the text
+// differs, something has changed.
+func fingerprint() string {
 	var b strings.Builder
-	devices, _ := os.ReadDir("/sys/class/infiniband") // which is not there where the kernel has no RDMA
+	devices, _ := os.ReadDir("/sys/class/infiniband") // does not exist if the kernel has no RDMA
 	for _, d := range devices {
 		b.WriteString(d.Name() + " ")
 	}
@@ -266,33 +269,33 @@ func glance() string {
 	return b.String()
 }
 
-// lookAgain looks at the machine where there may be something new.
-func (r *rdmaSide) lookAgain(now time.Time) (*discover.Topology, error) {
-	if g := r.glance(); g != r.glanced || r.changed.IsZero() {
-		r.glanced, r.changed = g, now
+// scanIfChanged returns the last scan, or a new one if something may have changed since.
+func (r *rdmaSide) scanIfChanged(now time.Time) (*discover.Topology, error) {
+	if g := r.fingerprint(); g != r.lastFingerprint || r.changed.IsZero() {
+		r.lastFingerprint, r.changed = g, now
 	}
 	r.mu.Lock()
-	t, age := r.topo, now.Sub(r.looked)
+	t, age := r.topo, now.Sub(r.scannedAt)
 	r.mu.Unlock()
-	if now.Sub(r.changed) > settleTime && age < readEvery {
+	if now.Sub(r.changed) > settleTime && age < scanInterval {
 		return t, nil
 	}
-	return r.look()
+	return r.scanNow()
 }
 
-// look looks at the machine. Where the network interfaces cannot be listed it stays as it was.
-func (r *rdmaSide) look() (*discover.Topology, error) {
+// scanNow scans the machine. If the network interfaces cannot be listed, it returns the last scan and the error.
+func (r *rdmaSide) scanNow() (*discover.Topology, error) {
 	t, err := r.scan()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {
 		r.topo = t
 	}
-	r.looked = time.Now()
+	r.scannedAt = time.Now()
 	return r.topo, err
 }
 
-// listen implements service; the listeners are start's.
+// listen implements service; start opens the listeners.
 func (r *rdmaSide) listen(context.Context) (addrs []string, failed []error) { return nil, nil }
 
 // shutdown implements service.
@@ -316,7 +319,7 @@ func (r *rdmaSide) shutdown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// close releases what the providers have; no connection is left.
+// close releases the providers and their memory. No connection may be left.
 func (r *rdmaSide) close() error {
 	err := r.domains.close()
 	if r.software != nil {

@@ -9,7 +9,7 @@ import (
 	"fileserver/rdma/discover"
 )
 
-// transports are those that a service is to be listened for on.
+// transports returns the names of the transports that a service should have listeners on.
 func (r *rdmaSide) transports(service string) (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -21,18 +21,18 @@ func (r *rdmaSide) transports(service string) (names []string) {
 	return names
 }
 
-// addRDMAMetrics publishes what there is of devices and listeners.
+// addRDMAMetrics publishes the metrics of devices and listeners.
 func (s *Server) addRDMAMetrics() {
 	r := s.rdma
 	s.metrics.Add(metrics.Metric{
 		Kind: metrics.Gauge, Name: "rdma_listener", Labels: []string{"service", "transport", "device", "addr"},
-		Help: "1 where a service is listened for by RDMA, 0 where it is meant to be and cannot.",
+		Help: "1 if a service listens by RDMA on the address, 0 if it should and cannot.",
 		Read: func(emit func(float64, ...string)) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			for p, st := range r.sites {
 				if l := r.open[p]; l != nil {
-					p.addr = l.Addr() // a port of 0 has become another
+					p.addr = l.Addr() // the configured port may be 0
 				}
 				emit(oneIf(st.open), p.service, p.transport.String(), p.device, p.addr.String())
 			}
@@ -56,7 +56,7 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// addPortMetrics publishes what the system says of the devices that are used, as of the last look.
+// addPortMetrics publishes the state and the counters of the devices in use, as of the last scan.
 func (s *Server) addPortMetrics(r *rdmaSide) {
 	each := func(f func(d *discover.Device, p *discover.Port, port string)) {
 		t := r.topology()
@@ -71,7 +71,7 @@ func (s *Server) addPortMetrics(r *rdmaSide) {
 	}
 	s.metrics.Add(metrics.Metric{
 		Kind: metrics.Gauge, Name: "rdma_port_active", Labels: []string{"device", "port", "transport", "netdev"},
-		Help: "1 where the port of an RDMA device that is used is active.",
+		Help: "1 if the port of an RDMA device in use is active.",
 		Read: func(emit func(float64, ...string)) {
 			each(func(d *discover.Device, p *discover.Port, port string) {
 				emit(oneIf(p.Active()), d.Name, port, p.Transport.String(), strings.Join(p.Netdevs, "+"))
@@ -101,7 +101,7 @@ func (s *Server) addPortMetrics(r *rdmaSide) {
 	})
 }
 
-// addIWARPMetrics publishes the figures of the provider in software.
+// addIWARPMetrics publishes the metrics of iWARP in software.
 func (s *Server) addIWARPMetrics(r *rdmaSide) {
 	s.metrics.Add(metrics.Metric{
 		Kind: metrics.Counter, Name: "iwarp_terminates_total", Labels: []string{"direction"},

@@ -21,11 +21,10 @@ type rdmaService struct {
 	shutdown func(context.Context) error
 }
 
-// place is where a service is to be listened for by RDMA.
+// place is an address of a device on which a service should listen by RDMA.
 type place struct {
-	service string
-	device  string // rdma.Device.Name; softwareDevice for the provider in software
-	// transport is that of the device.
+	service   string
+	device    string // rdma.Device.Name; softwareDevice for the provider in software
 	transport rdma.Transport
 	addr      netip.AddrPort
 }
@@ -33,18 +32,18 @@ type place struct {
 // softwareDevice is the name of the one device of the provider in software.
 const softwareDevice = "iwarp"
 
-// attrs describe the place in the log.
+// attrs returns the attributes of the place for the log.
 func (p place) attrs() []any {
 	return []any{"service", p.service, "transport", p.transport.String(), "addr", p.addr.String(), "device", p.device}
 }
 
-// covers reports whether who listens here takes connections to an address of this machine.
+// covers reports whether a listener at the place accepts connections to an address of this machine.
 func (p place) covers(a netip.Addr) bool {
 	l := p.addr.Addr()
 	return l == a || l.IsUnspecified() && l.Is4() == a.Is4()
 }
 
-// softwarePlaces are those of the provider in software, which listens as TCP does.
+// softwarePlaces returns the places of iWARP in software, which listens on the addresses of TCP.
 func softwarePlaces(listen []netip.Addr, services []*rdmaService) (list []place) {
 	for _, sv := range services {
 		for _, a := range on(listen, sv.software...) {
@@ -54,9 +53,8 @@ func softwarePlaces(listen []netip.Addr, services []*rdmaService) (list []place)
 	return list
 }
 
-// devicePlaces are those of the devices: every address that may be listened on
-// and leads to one. Where several devices are on one network interface the kernel
-// chooses, so that each address and port is wanted once.
+// devicePlaces returns the places of the devices: every address of cfg.Listen that belongs to a port of a device. If several
+// devices are on one network interface, the kernel chooses one, so each address and port is listed once.
 func devicePlaces(cfg *config.Config, t *discover.Topology, services []*rdmaService) (list []place) {
 	taken := map[netip.AddrPort]bool{}
 	for i := range t.Netdevs {
@@ -83,7 +81,7 @@ func devicePlaces(cfg *config.Config, t *discover.Topology, services []*rdmaServ
 	return list
 }
 
-// unused says why the configuration leaves a device out; empty: it does not.
+// unused returns why the configuration leaves a device out, and "" if it does not.
 func unused(cfg *config.Config, d *discover.Device) string {
 	names := cfg.RDMA.Devices
 	switch {
@@ -97,33 +95,33 @@ func unused(cfg *config.Config, d *discover.Device) string {
 	return ""
 }
 
-// site is what there is at a place: a listener, or the reason why there is none.
+// site is the state of a place: it has a listener, or the reason why it has none.
 type site struct {
 	open   bool
-	absent int // how often in a row nobody has wanted it
+	absent int // how many checks in a row did not want the place
 	err    error
-	tries  int       // that failed, in a row
+	tries  int       // failed attempts in a row
 	retry  time.Time // when to try again
 }
 
-// maxAbsent is how often a place must be found unwanted before its listener is
-// closed: the list of addresses may be incomplete when it changes while it is read.
+// maxAbsent is how many checks in a row must not want a place before its listener is closed: a list of
+// addresses that changes while it is read may be incomplete.
 const maxAbsent = 2
 
-// maxRetry is the longest time between two tries to listen, firstRetry the shortest.
+// firstRetry and maxRetry are the shortest and the longest time between two attempts to listen.
 const (
 	firstRetry = time.Second
 	maxRetry   = 30 * time.Second
 )
 
-// failed is the site after a try that failed.
+// failed returns the site after a failed attempt.
 func (s site) failed(err error, now time.Time) site {
 	wait := min(firstRetry<<min(s.tries, 10), maxRetry)
 	return site{err: err, tries: s.tries + 1, retry: now.Add(wait)}
 }
 
-// plan says what to open and close, in order, so that what there is becomes what is
-// wanted, and which of the places nobody wants this time.
+// plan compares the places that are wanted with the sites that exist. It returns the places to open, those to close, in
+// order, and those that are unwanted but stay open for now.
 func plan(want []place, have map[place]site, now time.Time) (open, closing, unwanted []place) {
 	for _, p := range want {
 		if s, ok := have[p]; !ok || !s.open && !now.Before(s.retry) {

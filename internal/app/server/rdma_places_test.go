@@ -13,7 +13,7 @@ import (
 	"fileserver/rdma/discover"
 )
 
-// device is one with a port on a network interface that has addresses.
+// device returns a device with a port on a network interface that has addresses.
 func device(t *discover.Topology, name, driver string, transport rdma.Transport, netdev string, addrs ...string) {
 	n := t.Netdev(netdev)
 	if n == nil {
@@ -47,7 +47,7 @@ func addrs(list ...string) (out []netip.Addr) {
 	return out
 }
 
-// TestDevicePlaces: which address and port of which device each service is listened for at.
+// TestDevicePlaces: the addresses, ports and devices that each service listens on.
 func TestDevicePlaces(t *testing.T) {
 	topo := new(discover.Topology)
 	device(topo, "", "", 0, "lo", "127.0.0.1/8")
@@ -92,7 +92,7 @@ func TestDevicePlaces(t *testing.T) {
 	}
 }
 
-// TestDevicesOnOneInterface: rdma_cm knows addresses, not devices; each is listened on once.
+// TestDevicesOnOneInterface: rdma_cm listens on addresses, not on devices, so each address has one listener.
 func TestDevicesOnOneInterface(t *testing.T) {
 	topo := new(discover.Topology)
 	device(topo, "rxe0", "rxe", rdma.TransportRoCE, "eth0", "10.0.0.1/24")
@@ -116,7 +116,7 @@ func TestDevicesOnOneInterface(t *testing.T) {
 	}
 }
 
-// TestPlan plays what comes and goes against the listeners there are.
+// TestPlan adds and removes places, and checks which listeners are opened and closed.
 func TestPlan(t *testing.T) {
 	a := place{"nfs", "d0", rdma.TransportRoCE, netip.MustParseAddrPort("10.0.0.1:20049")}
 	b := place{"nfs", "d0", rdma.TransportRoCE, netip.MustParseAddrPort("10.0.0.2:20049")}
@@ -177,7 +177,7 @@ func TestInterfaces(t *testing.T) {
 	device(topo, "", "", 0, "eth2", "10.4.0.1/24")
 	topo.Netdev("eth0").Speed, topo.Netdev("eth1").Speed, topo.Netdev("eth2").Speed = 50e9, 1e9, 1e9
 	topo.Netdev("eth2").RXQueues = 4
-	// Loopback is of no use to others; the port's rate counts where the interface says less, but not one that is made up.
+	// Loopback is left out. The port's rate counts if it is higher than the interface's speed, unless the device is in software.
 	check("2 10.0.0.1/100000M", "3 10.2.0.1/100000M", "4 10.3.0.1/1000M", "5 10.4.0.1/1000M/rss")
 	direct[netip.MustParseAddr("10.2.0.1")] = true
 	topo.Netdev("eth1").Up = false

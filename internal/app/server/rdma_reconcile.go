@@ -12,16 +12,16 @@ import (
 	"fileserver/rdma/discover"
 )
 
-// reconcile makes the listeners those that are wanted now. It is for one goroutine at a time.
+// reconcile opens and closes listeners until they are those that are wanted now. One goroutine at a time may call it.
 func (r *rdmaSide) reconcile(now time.Time) {
 	var want []place
 	if r.software != nil {
 		want = softwarePlaces(r.cfg.Listen, r.services)
 	}
 	if r.devices != nil {
-		t, err := r.lookAgain(now)
-		r.tell("", errorText(err), func() { r.log.Warn("the network interfaces cannot be listed", "err", err) })
-		r.tellDevices(t)
+		t, err := r.scanIfChanged(now)
+		r.logChange("", errorText(err), func() { r.log.Warn("the network interfaces cannot be listed", "err", err) })
+		r.logDevices(t)
 		want = append(want, devicePlaces(r.cfg, t, r.services)...)
 	}
 	r.mu.Lock()
@@ -44,7 +44,7 @@ func (r *rdmaSide) reconcile(now time.Time) {
 		if listeners[i] == nil {
 			continue
 		}
-		_ = listeners[i].Close() // nothing can be done about it
+		_ = listeners[i].Close() // an error changes nothing: the listener is not used again
 		r.log.Info("no longer listening", append(p.attrs(), "reason", "the device, its link or the address is gone")...)
 	}
 	for _, p := range open {
@@ -53,12 +53,12 @@ func (r *rdmaSide) reconcile(now time.Time) {
 	r.retire()
 }
 
-// tell does what writes a line to the log, when what is to be said of a thing has changed and is not empty.
-func (r *rdmaSide) tell(thing, text string, write func()) {
-	if r.told[thing] == text {
+// logChange calls write if the text about a thing differs from the last one and is not empty.
+func (r *rdmaSide) logChange(thing, text string, write func()) {
+	if r.logged[thing] == text {
 		return
 	}
-	if r.told[thing] = text; text != "" {
+	if r.logged[thing] = text; text != "" {
 		write()
 	}
 }
@@ -70,8 +70,8 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// tellDevices writes a line for each device that has come, changed or gone.
-func (r *rdmaSide) tellDevices(t *discover.Topology) {
+// logDevices logs a line for each device that was added, changed or removed.
+func (r *rdmaSide) logDevices(t *discover.Topology) {
 	for i := range t.Devices {
 		d := &t.Devices[i]
 		var ports []string
@@ -80,7 +80,7 @@ func (r *rdmaSide) tellDevices(t *discover.Topology) {
 			ports = append(ports, fmt.Sprintf("%d: %s %s %dG on %s", p.Num, p.Transport, p.State, p.Rate/1e9, strings.Join(p.Netdevs, "+")))
 		}
 		reason := unused(r.cfg, d)
-		r.tell(d.Name, fmt.Sprint(d.Driver, ports, reason), func() {
+		r.logChange(d.Name, fmt.Sprint(d.Driver, ports, reason), func() {
 			args := []any{"device", d.Name, "driver", d.Driver, "ports", ports}
 			if reason != "" {
 				args = append(args, "unused", reason)
@@ -88,22 +88,22 @@ func (r *rdmaSide) tellDevices(t *discover.Topology) {
 			r.log.Info("rdma device", args...)
 		})
 	}
-	for name, was := range r.told {
+	for name, was := range r.logged {
 		if name != "" && was != gone && t.Device(name) == nil {
-			r.tell(name, gone, func() { r.log.Warn("an RDMA device is gone", "device", name) })
+			r.logChange(name, gone, func() { r.log.Warn("an RDMA device is gone", "device", name) })
 		}
 	}
 	for _, name := range r.cfg.RDMA.Devices {
 		if name != config.DevicesAuto && name != config.DevicesOff && t.Device(name) == nil {
-			r.tell(name, gone, func() { r.log.Warn("a device of rdma.devices is not there", "device", name) })
+			r.logChange(name, gone, func() { r.log.Warn("a device of rdma.devices is not there", "device", name) })
 		}
 	}
 }
 
-// gone is what is told of a device that is not there.
+// gone is the text about a device that does not exist.
 const gone = "gone"
 
-// openPlace tries to listen. The reason of a failure is told when it is another than that of the time before.
+// openPlace tries to listen. It logs a failure only if the reason differs from that of the attempt before.
 func (r *rdmaSide) openPlace(p place, now time.Time) {
 	var provider rdma.Provider = r.devices
 	if p.device == softwareDevice {
@@ -125,7 +125,7 @@ func (r *rdmaSide) openPlace(p place, now time.Time) {
 	r.open[p] = l
 	r.mu.Unlock()
 	at := p
-	at.addr = l.Addr() // a port of 0 has become another
+	at.addr = l.Addr() // the configured port may be 0
 	r.log.Info("listening", at.attrs()...)
 	sv := r.service(p.service)
 	r.accepting.Go(func() {
@@ -144,7 +144,7 @@ func (r *rdmaSide) service(name string) *rdmaService {
 	panic("server: no service " + name)
 }
 
-// ended is told of a listener that has failed: with its device, mostly.
+// ended handles the end of a listener that has failed, mostly because its device was removed.
 func (r *rdmaSide) ended(p place, l rdma.Listener, err error) {
 	_ = l.Close()
 	r.mu.Lock()

@@ -22,7 +22,7 @@ import (
 	"fileserver/smbdirect"
 )
 
-// machine has devices that are plugged in and out: rdma/rdmatest/mem in the place of rdma/verbs.
+// machine has devices that can be added and removed: it uses rdma/rdmatest/mem instead of rdma/verbs.
 type machine struct {
 	t      *testing.T
 	p      *mem.Provider
@@ -71,7 +71,7 @@ func (m *machine) system() system {
 			defer m.mu.Unlock()
 			return m.topo, nil
 		},
-		glance: func() string {
+		fingerprint: func() string {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			return fmt.Sprint(len(m.topo.Devices))
@@ -79,7 +79,7 @@ func (m *machine) system() system {
 	}
 }
 
-// plug brings a device with an interface and an address.
+// plug adds a device with an interface and an address.
 func (m *machine) plug(name, addr string, caps rdma.Caps) *mem.Device {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +91,7 @@ func (m *machine) plug(name, addr string, caps rdma.Caps) *mem.Device {
 	return m.p.Add(mem.DeviceConfig{Name: name, Addr: netip.MustParseAddr(addr), Caps: caps})
 }
 
-// pull takes a device away, with its interface.
+// pull removes a device and its interface.
 func (m *machine) pull(d *mem.Device) {
 	m.mu.Lock()
 	next := new(discover.Topology)
@@ -111,7 +111,7 @@ func (m *machine) start(cfg *config.Config) (*Server, *output) {
 	return startWith(m.t, m.system(), cfg)
 }
 
-// everywhere has all addresses of the machine listened on, and the clients of these tests admitted.
+// everywhere makes the server listen on all addresses and admit the clients of these tests.
 func everywhere(cfg *config.Config) *config.Config {
 	cfg.Listen = addrs("0.0.0.0")
 	for i := range cfg.Shares {
@@ -120,7 +120,7 @@ func everywhere(cfg *config.Config) *config.Config {
 	return cfg
 }
 
-// look has the server look at the machine now.
+// look makes the server scan the machine now.
 func look(s *Server) {
 	select {
 	case s.rdma.wake <- struct{}{}:
@@ -128,7 +128,7 @@ func look(s *Server) {
 	}
 }
 
-// until waits for a line in the log, after what is there already.
+// until waits for a new line in the log.
 func (o *output) until(t *testing.T, from int, want string) (next int) {
 	t.Helper()
 	re := regexp.MustCompile(want)
@@ -174,8 +174,8 @@ func (m *machine) null(c *nfsrdma.Client, xid uint32) error {
 
 const devicesYAML = "shares: {data: {path: data}}\nnfs: {port: 0}\nsmb: {enabled: true, port: 0}\niwarp: {enabled: false}\n"
 
-// TestDeviceComesAndGoes: a device is used as soon as it is there; when it goes its connections end, TCP
-// goes on, and when it is back it is used again, with its memory registered anew.
+// TestDeviceComesAndGoes: a device is used as soon as it is added. When it is removed, its connections end and TCP goes on. When it
+// is added again, it is used again and its memory is registered again.
 func TestDeviceComesAndGoes(t *testing.T) {
 	for name, caps := range map[string]rdma.Caps{"roce": mem.RoCECaps(), "adapter": mem.AdapterCaps()} {
 		t.Run(name, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestSeveralProviders(t *testing.T) {
 	cfg := everywhere(configure(t, "shares: {data: {path: data}}\nnfs: {port: 0, rdma_port: 20049}\nsmb: {enabled: true, port: 0, rdma_port: [4450, 5445]}\nmetrics: {listen: '127.0.0.1:0'}\nrdma: {spin: 0s}\n"))
 	_, out := m.start(cfg)
 	if m.opened.Spin >= 0 {
-		t.Errorf("spin %v, configured not to", m.opened.Spin)
+		t.Errorf("spin %v, want no spinning", m.opened.Spin)
 	}
 	for i, at := range []string{"10.0.0.1:20049", "10.0.1.1:20049"} {
 		c, end := m.nfsClient(at)
@@ -297,13 +297,13 @@ func (m *machine) direct(addr string) {
 	}
 }
 
-// deaf is a handler that waits for the end.
+// deaf is a handler that ignores messages; it is closed with the connection.
 type deaf chan struct{}
 
 func (deaf) Message(b *slab.Buf) { b.Release() }
 func (d deaf) Closed(error)      { close(d) }
 
-// TestPortIsTaken: a listener that cannot be had is told of once, does not stop the others, and is had when the port is free.
+// TestPortIsTaken: a listener that cannot be opened is logged once and does not stop the others. It is opened when the port is free.
 func TestPortIsTaken(t *testing.T) {
 	m := newMachine(t)
 	m.plug("mlx5_0", "10.0.0.1", mem.RoCECaps())
@@ -331,7 +331,7 @@ func TestPortIsTaken(t *testing.T) {
 	}
 }
 
-// TestWithoutLibraries: devices that cannot be used are told of, and TCP is served.
+// TestWithoutLibraries: devices that cannot be used are logged, and TCP is served.
 func TestWithoutLibraries(t *testing.T) {
 	m := newMachine(t)
 	m.plug("mlx5_0", "10.0.0.1", mem.RoCECaps())
@@ -347,7 +347,7 @@ func TestWithoutLibraries(t *testing.T) {
 	}
 	m.topo = new(discover.Topology)
 	if _, out = startWith(t, sys, configure(t, devicesYAML)); strings.Contains(out.String(), "libibverbs") {
-		t.Errorf("a machine without devices is told what it lacks:\n%s", out)
+		t.Errorf("the log of a machine without devices names missing libraries:\n%s", out)
 	}
 	_, out = startWith(t, sys, configure(t, devicesYAML+"rdma: {devices: [mlx5_0]}\n"))
 	out.until(t, 0, `level=ERROR msg="the devices of rdma.devices are not used" devices=\[mlx5_0\] err="libibverbs.so.1 is missing"`)
@@ -355,7 +355,7 @@ func TestWithoutLibraries(t *testing.T) {
 	out.until(t, 0, `level=WARN msg="a device of rdma.devices is not there" device=mlx5_7`)
 }
 
-// TestConnectionDomains: each connection has a protection domain of its own where that is configured.
+// TestConnectionDomains: with rdma.domain: connection, each connection has its own protection domain.
 func TestConnectionDomains(t *testing.T) {
 	m := newMachine(t)
 	dev := m.plug("mlx5_0", "10.0.0.1", mem.RoCECaps())

@@ -9,14 +9,14 @@ import (
 	"fileserver/nfs/rpc"
 )
 
-// refusedEvery is how often at most the log says that calls are refused for their port.
+// refusedEvery is the shortest time between two log lines about calls that are refused because of their port.
 const refusedEvery = 10 * time.Second
 
-// refusedPorts counts the calls refused for their port, and says in the log what to do about it.
+// refusedPorts counts the calls refused because of their port, and logs what to do about it.
 type refusedPorts struct {
 	log    *Log
 	calls  atomic.Int64
-	logged atomic.Int64 // when last, ns since 1970
+	logged atomic.Int64 // time of the last log line, ns since 1970
 }
 
 func (s *Server) newRefusedPorts() *refusedPorts {
@@ -36,7 +36,7 @@ func (o *refusedPorts) refused(e *nfs.Export, c *rpc.Call) {
 	if now-last < int64(refusedEvery) || !o.logged.CompareAndSwap(last, now) {
 		return
 	}
-	o.log.Warn("call refused: any user of the client can have its port, so that the user it states is not believed",
+	o.log.Warn("call refused: any user of the client can open its port, so the server does not believe the uid in it",
 		"share", e.Path, "remote", c.Conn.RemoteAddr, "transport", c.Conn.Transport, "so far", n,
 		"fix", "mount as root, without noresvport; or set nfs.privileged_ports: false, or squash: all for the share")
 }

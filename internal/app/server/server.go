@@ -38,7 +38,7 @@ type Server struct {
 	smbShares map[string]*smb.Share // in force; guarded by mu once the server runs
 	stopping  atomic.Bool
 
-	background     sync.WaitGroup // what runs beside the services
+	background     sync.WaitGroup // goroutines that run until the services have ended
 	stopBackground []context.CancelFunc
 
 	budgets budgets
@@ -48,7 +48,7 @@ type Server struct {
 	shares atomic.Pointer[shareSet]
 }
 
-// inForce are the shares that are served. It waits for no Reload, which may be waiting for a disk.
+// inForce returns the shares that are served. It does not take mu, because a Reload may hold it while it waits for a disk.
 func (s *Server) inForce() shareSet {
 	if p := s.shares.Load(); p != nil {
 		return *p
@@ -58,15 +58,14 @@ func (s *Server) inForce() shareSet {
 
 // service is one protocol on one transport, with its listeners.
 type service interface {
-	// listen takes the listeners; those it could take are served even when it reports others.
+	// listen opens the listeners and serves them. It returns the addresses of those it opened and the errors of the others.
 	listen(ctx context.Context) (addrs []string, failed []error)
-	// shutdown stops accepting, finishes what is running and ends the
-	// connections; when ctx ends, at once.
+	// shutdown stops accepting, finishes running calls and closes the connections. When ctx ends, it closes them at once.
 	shutdown(ctx context.Context) error
 }
 
-// Start brings a server up: when it returns, the shares can be mounted. A
-// listener that cannot be had is logged, and an error only if no service is left.
+// Start starts a server: when it returns, the shares can be mounted. If a listener cannot be opened, Start logs that, and
+// fails only if no service is left.
 func Start(cfg *config.Config, log *Log, version string) (*Server, error) {
 	return startOn(system{}, cfg, log, version)
 }
@@ -114,7 +113,7 @@ func startOn(sys system, cfg *config.Config, log *Log, version string) (s *Serve
 	return s, nil
 }
 
-// startProtocols serves what is configured. It fails only if nothing can be served.
+// startProtocols starts the configured protocols. It fails only if nothing can be served.
 func (s *Server) startProtocols() error {
 	var missing []error
 	if s.cfg.NFS.Enabled {
@@ -139,7 +138,7 @@ func (s *Server) startProtocols() error {
 	return nil
 }
 
-// listen starts a service; it fails only where not one listener could be had.
+// listen starts a service. It fails only if none of its listeners can be opened.
 func (s *Server) listen(name, transport string, sv service) error {
 	addrs, failed := sv.listen(context.Background())
 	s.tcp += len(addrs)
@@ -152,7 +151,7 @@ func (s *Server) listen(name, transport string, sv service) error {
 	if len(addrs) == 0 {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = sv.shutdown(ctx) // it has nothing that could fail
+		_ = sv.shutdown(ctx) // without listeners nothing can fail
 		return fmt.Errorf("%s over %s: %w", name, transport, errors.Join(failed...))
 	}
 	for _, err := range failed {
@@ -161,7 +160,7 @@ func (s *Server) listen(name, transport string, sv service) error {
 	return nil
 }
 
-// goBackground runs f beside the services, until they have ended.
+// goBackground runs f in a goroutine, with a context that ends after the services have ended.
 func (s *Server) goBackground(f func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.stopBackground = append(s.stopBackground, cancel)
@@ -175,8 +174,8 @@ func (s *Server) healthy() error {
 	return nil
 }
 
-// Reload puts the shares and the logging of another configuration in force, and
-// says which other changes need a restart. If a share cannot be opened everything stays as it is.
+// Reload puts the shares and the logging of another configuration in force, and logs which other changes need a restart.
+// If a share cannot be opened, everything stays as it is.
 func (s *Server) Reload(next *config.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,13 +219,12 @@ func (s *Server) Reload(next *config.Config) {
 	s.log.Info("configuration read again", args...)
 }
 
-// abandonAfter is how long Stop waits, when its time is over, for what does not end.
+// abandonAfter is how long Stop waits after ctx has ended.
 const abandonAfter = 5 * time.Second
 
-// Stop stops accepting, finishes what is running, and releases everything. When
-// ctx ends it cuts short what still runs. A call that is blocked in a file system whose storage does not answer
-// cannot be cut short: a few seconds later Stop returns an error that names the share, and what the call holds is left to
-// the end of the process. Call it once.
+// Stop stops accepting, finishes running calls, and releases everything. When ctx ends, it aborts the calls that still
+// run. A call that is blocked in a file system whose storage does not answer cannot be aborted: after abandonAfter, Stop
+// returns an error that names the share, and the resources of the call stay in use until the process ends. Call it once.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopping.Store(true)
 	done := make(chan error, 1)
@@ -244,7 +242,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// release undoes Start, or as much of it as was done.
+// release undoes Start, or the part of it that was done before it failed.
 func (s *Server) release(ctx context.Context) error {
 	var errs []error
 	var wg sync.WaitGroup
@@ -277,7 +275,7 @@ func (s *Server) release(ctx context.Context) error {
 	if s.state != nil {
 		end := s.state.CloseClean
 		if errors.Join(errs...) != nil {
-			end = s.state.Close // not in order
+			end = s.state.Close // the records do not say that the server stopped in order
 		}
 		errs = append(errs, end())
 	}

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // output is the log of a server.
 type output struct{ servertest.Log }
 
-// configure loads a configuration, of one share if it says nothing, on free ports of 127.0.0.1, laid under the given flags.
+// configure loads a configuration with free ports of 127.0.0.1, and with one share if it names none. The flags override it.
 func configure(t *testing.T, yaml string, args ...string) *config.Config {
 	t.Helper()
 	if yaml == "" {
@@ -185,7 +185,7 @@ func TestWithoutIWARP(t *testing.T) {
 	}
 }
 
-// TestOneListenerFails takes a port away: the other transport is served, and the reason is told.
+// TestOneListenerFails takes a port: the other transport is served, and the log has the reason.
 func TestOneListenerFails(t *testing.T) {
 	taken, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -218,7 +218,7 @@ func TestNoListenerIsFatal(t *testing.T) {
 	}
 }
 
-// TestOneAddressMissing listens on what there is.
+// TestOneAddressMissing: the server listens on the addresses that exist.
 func TestOneAddressMissing(t *testing.T) {
 	cfg := configure(t, "")
 	cfg.Listen = append(cfg.Listen, netip.MustParseAddr("192.0.2.77"))
@@ -263,7 +263,7 @@ func TestReload(t *testing.T) {
 		t.Error("the level is not debug")
 	}
 
-	// A share that cannot be opened leaves everything as it is.
+	// If a share cannot be opened, everything stays as it is.
 	bad := *other
 	bad.Shares = append([]config.Share(nil), other.Shares...)
 	bad.Shares[1].Path = "/nonexistent"
@@ -281,8 +281,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestReloadOfAnotherDisk: what has been mounted at the path of a share is served after a reload, and nothing else is
-// opened anew.
+// TestReloadOfAnotherDisk: after a disk was mounted at the path of a share, a reload serves it and opens no other share again.
 func TestReloadOfAnotherDisk(t *testing.T) {
 	cfg := configure(t, "")
 	path := cfg.Shares[0].Path
@@ -356,7 +355,8 @@ func TestExportIDsDoNotCollideSilently(t *testing.T) {
 	}
 }
 
-// TestPrivilegedPorts: where the server believes callers, a user's program is refused, counted, and the log says what to do.
+// TestPrivilegedPorts: if the server believes the uid of callers, calls from ordinary ports are refused and counted, and the log says
+// what to do.
 func TestPrivilegedPorts(t *testing.T) {
 	cfg := configure(t, "shares: {data: {path: data, nfs: {squash: none}}, all: {path: data, nfs: {squash: all}}}\nnfs: {port: 0, rdma_port: 0}\n", "--metrics", "127.0.0.1:0")
 	s, out := start(t, cfg)

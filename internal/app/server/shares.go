@@ -19,12 +19,11 @@ type share struct {
 	fs vfs.FS
 }
 
-// shareSet are the shares in force, by name. It is replaced, never changed.
+// shareSet is the set of shares in force, by name. A set is replaced, never changed.
 type shareSet map[string]*share
 
-// open makes the set for other shares: the file systems of this set are used
-// again where name and path have not changed, and the path leads to the same directory. When it fails nothing has
-// been opened.
+// open returns the set for another list of shares. It uses a file system of this set again if name and path are the same and
+// the path still leads to the same directory. If it fails, it closes what it has opened.
 func (set shareSet) open(shares []config.Share, openFS func(*config.Share) (vfs.FS, error)) (shareSet, error) {
 	next := shareSet{}
 	ids := map[uint32]string{}
@@ -48,7 +47,7 @@ func (set shareSet) open(shares []config.Share, openFS func(*config.Share) (vfs.
 	return next, nil
 }
 
-// current reports whether the path of a file system still leads to it: a disk may have been mounted there since.
+// current reports whether the path of a file system still leads to it. It does not after a disk was mounted there.
 func current(fs vfs.FS) bool {
 	c, ok := fs.(interface{ Current() bool })
 	return !ok || c.Current()
@@ -67,14 +66,14 @@ func (set shareSet) close(other shareSet) error {
 
 func (set shareSet) names() []string { return slices.Sorted(maps.Keys(set)) }
 
-// exportID is the number of a share in its file handles: the same after a restart.
+// exportID returns the number of a share in its file handles, which is the same after a restart.
 func exportID(name string) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(name))
 	return h.Sum32()
 }
 
-// exports are the shares as NFS publishes them. privileged is the configuration's nfs.privileged_ports.
+// exports returns the shares as exports of NFS. privileged is the configuration's nfs.privileged_ports.
 func (set shareSet) exports(privileged bool) []*nfs.Export {
 	var list []*nfs.Export
 	for name, s := range set {

@@ -18,7 +18,7 @@ import (
 	"fileserver/vfs"
 )
 
-// startSMB serves SMB on every transport, if it is wanted.
+// startSMB serves SMB on every transport, if the configuration wants it.
 func (s *Server) startSMB() error {
 	cfg := s.cfg
 	store := users.Open(cfg.StateDir)
@@ -80,16 +80,16 @@ func watchUsers(ctx context.Context, store *users.Store, srv *smb.Server) {
 	}
 }
 
-// userInterval is how often the file of users is looked at. That is one stat(2).
+// userInterval is the time between two checks of the file of users. A check is one stat(2).
 const userInterval = 2 * time.Second
 
-// startDirect makes SMB Direct and has it served.
+// startDirect creates the server of SMB Direct and registers it for RDMA.
 func (s *Server) startDirect() (*smbdirect.Server, error) {
 	cfg := s.cfg
 	d, err := smbdirect.NewServer(smbdirect.Config{
 		Memory: s.rdma.domains.attach, Handler: s.smb.Handler, Logger: s.log.Logger, NextID: rpc.NextConnID,
 		Limits: s.connLimits("smb", "rdma", s.smb.Admits), EarlyMessage: tcp.EarlyMessage,
-		// When it encrypts, Linux sends the largest WRITEs without RDMA and without regard to this limit.
+		// With encryption, Linux sends the largest WRITEs in messages and ignores this limit.
 		Params: smbdirect.Params{MaxFragmented: tcp.DefaultMaxMessage},
 	})
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Server) startDirect() (*smbdirect.Server, error) {
 	return d, nil
 }
 
-// smbConfig is the protocol's configuration.
+// smbConfig returns the configuration of the SMB server.
 func (s *Server) smbConfig(store *users.Store) (smb.Config, error) {
 	c := &s.cfg.SMB
 	name := c.Name
@@ -147,8 +147,8 @@ var smbDialects = map[config.Dialect]wire.Dialect{
 	config.Dialect302: wire.Dialect302, config.Dialect311: wire.Dialect311,
 }
 
-// smb are the shares as SMB publishes them. Those in have that are the same stay
-// the same, so that clients keep them; have becomes what is returned.
+// smb returns the shares as SMB publishes them. A share that has not changed keeps its value from have, so that clients stay
+// connected to it. On return, have holds the new shares.
 func (set shareSet) smb(have map[string]*smb.Share) []*smb.Share {
 	var list []*smb.Share
 	next := map[string]*smb.Share{}
@@ -174,7 +174,7 @@ func (set shareSet) smb(have map[string]*smb.Share) []*smb.Share {
 	return list
 }
 
-// smbService is the protocol: it ends the connections. Its listeners are services of their own.
+// smbService closes the connections of SMB at shutdown. The listeners are services of their own.
 type smbService struct{ *smb.Server }
 
 func (s smbService) listen(context.Context) (addrs []string, failed []error) { return nil, nil }

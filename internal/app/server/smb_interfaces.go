@@ -9,16 +9,16 @@ import (
 	"fileserver/smb"
 )
 
-// unknownSpeed is the speed, bit/s, of links that do not say theirs: virtual ones mostly.
+// unknownSpeed is the speed reported for links whose speed is not known, bit/s. Most of these are virtual.
 const unknownSpeed = 10e9
 
-// interfaces are the addresses that SMB clients can connect to: those of this
-// machine that are listened on, or what the configuration says.
+// interfaces returns the addresses reported to SMB clients: those of this machine that the server listens on, or
+// smb.interfaces if it is set.
 func (s *Server) interfaces() []smb.Interface {
 	return interfaces(s.rdma.cfg, s.rdma.topology(), func(a netip.Addr) bool { return s.rdma.listensAt("smb", a) })
 }
 
-// interfaces is the pure part: direct tells where SMB Direct is listened for.
+// interfaces is the pure part. direct reports whether SMB Direct has a listener for an address.
 func interfaces(cfg *config.Config, t *discover.Topology, direct func(netip.Addr) bool) (list []smb.Interface) {
 	for _, c := range cfg.SMB.Interfaces {
 		i := smb.Interface{Addr: c.Addr, Speed: c.Speed, RDMA: c.RDMA, RSS: c.RSS}
@@ -46,16 +46,15 @@ func interfaces(cfg *config.Config, t *discover.Topology, direct func(netip.Addr
 			}
 		}
 	}
-	// Others cannot reach what is only here.
+	// Clients on other machines cannot reach loopback addresses.
 	if slices.ContainsFunc(list, func(i smb.Interface) bool { return !i.Addr.IsLoopback() }) {
 		list = slices.DeleteFunc(list, func(i smb.Interface) bool { return i.Addr.IsLoopback() })
 	}
 	return list
 }
 
-// speed is the speed of the link below an address, bit/s: that of the network
-// interface, or, as those of IPoIB say none, of the port of the RDMA device. What
-// devices in software say of themselves is made up.
+// speed returns the speed of the link below an address, bit/s: that of the network interface or of the RDMA device's
+// port, whichever is higher. Interfaces of IPoIB report none. Devices in software report made-up speeds, which are ignored.
 func speed(t *discover.Topology, n *discover.Netdev, a netip.Addr) uint64 {
 	if n == nil {
 		return unknownSpeed
@@ -72,7 +71,7 @@ func speed(t *discover.Topology, n *discover.Netdev, a netip.Addr) uint64 {
 	return best
 }
 
-// listensOn reports whether an address of this machine is listened on.
+// listensOn reports whether listen includes an address of this machine.
 func listensOn(listen []netip.Addr, a netip.Addr) bool {
 	return slices.ContainsFunc(listen, func(l netip.Addr) bool { return l == a || l.IsUnspecified() && l.Is4() == a.Is4() })
 }

@@ -48,7 +48,7 @@ func newSMBObserver(s *Server) *smbObserver {
 				}
 			}},
 		metrics.Metric{Kind: metrics.Gauge, Name: "smbdirect_credits", Labels: []string{"side"},
-			Help: "SMB Direct credits that peers have given and that have been given to peers, over all connections.",
+			Help: "SMB Direct credits of all connections: ours, granted by peers, and those granted to peers.",
 			Read: func(emit func(float64, ...string)) {
 				var ours, theirs int
 				if o.direct != nil {
@@ -82,7 +82,7 @@ func newSMBObserver(s *Server) *smbObserver {
 	return o
 }
 
-// kind is the index of a connection in the counters.
+// kind returns the index of a connection's transport in the counters.
 func kind(i *transport.Info) int {
 	if i.MaxReadWrite > 0 {
 		return 1

@@ -20,7 +20,7 @@ import (
 const smbYAML = "shares: {data: {path: data}, secret: {path: data, smb: {encrypt: true}}, hidden: {path: data, smb: {enabled: false}}}\n" +
 	"nfs: {port: 0, rdma_port: 0}\nsmb: {port: 0, rdma_port: 0}\n"
 
-// addUser makes a user who is the user of this process.
+// addUser adds a user with the uid and gid of this process.
 func addUser(t *testing.T, cfg *config.Config) {
 	t.Helper()
 	u := users.User{Name: "ann", NTHash: ntlm.NTHash("secret"), UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
@@ -93,7 +93,7 @@ func TestSMB(t *testing.T) {
 	}
 }
 
-// Sessions end soon after their user is removed or gets another password, without any signal, and at once with SIGHUP.
+// Sessions end soon after their user is removed or the password changes, without a signal, and at once with SIGHUP.
 func TestSMBUserChanges(t *testing.T) {
 	for name, change := range map[string]func(*users.Store) error{
 		"removed": func(s *users.Store) error { return s.Remove("ann") },
@@ -134,7 +134,7 @@ func TestSMBUserChanges(t *testing.T) {
 	}
 }
 
-// Without users SMB is off, unless it is asked for; a port that cannot be had stops nothing else.
+// Without users SMB is off, unless smb.enabled is true. A port that cannot be opened stops nothing else.
 func TestSMBAuto(t *testing.T) {
 	_, out := start(t, configure(t, smbYAML))
 	if !strings.Contains(out.String(), "smb is not served: there are no users") || strings.Contains(out.String(), "service=smb") {
@@ -161,7 +161,7 @@ func TestSMBAlone(t *testing.T) {
 	}
 }
 
-// TestConnectionMemory looks at what the protocol is told of the limits.
+// TestConnectionMemory checks the limits in the configuration of the SMB server.
 func TestConnectionMemory(t *testing.T) {
 	cfg := configure(t, smbYAML+"limits: {connection_memory: 3MiB}\n")
 	s, _ := start(t, cfg)

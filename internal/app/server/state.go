@@ -9,12 +9,12 @@ import (
 	"fileserver/internal/state"
 )
 
-// openState makes the state directory, for the server's user alone, and opens
-// the records in it, which one server at a time can.
+// openState creates the state directory, readable by the server's user only, and opens its records. Only one server at a time
+// can open them.
 func openState(dir string) (*state.Store, error) {
 	const fix = "give --state-dir a directory this user may write to"
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("the state directory cannot be made: %w; %s", err, fix)
+		return nil, fmt.Errorf("the state directory cannot be created: %w; %s", err, fix)
 	}
 	s, err := state.Open(filepath.Join(dir, "state.db"))
 	switch {

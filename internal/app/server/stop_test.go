@@ -15,7 +15,7 @@ import (
 
 var inode = regexp.MustCompile(`\d+`)
 
-// descriptors counts what the process has open but for sockets, by what it is.
+// descriptors counts the open descriptors of the process, except sockets, by what they refer to.
 func descriptors(t *testing.T) map[string]int {
 	t.Helper()
 	const dir = "/proc/self/fd"
@@ -34,8 +34,8 @@ func descriptors(t *testing.T) map[string]int {
 	return n
 }
 
-// TestStopClosesFiles: what clients of NFSv4 and SMB have open when the server stops is closed with it, so that the process is
-// left with the descriptors that it had before. The NFSv4 client may reclaim its open when the server starts again.
+// TestStopClosesFiles: when the server stops, it closes the files that clients of NFSv4 and SMB have open. The process then has the
+// descriptors that it had before the start. The NFSv4 client may reclaim its open when the server starts again.
 func TestStopClosesFiles(t *testing.T) {
 	cfg := configure(t, "shares: {data: {path: data}}\nnfs: {port: 0, rdma_port: 0}\nsmb: {enabled: true, port: 0, rdma_port: 0}\niwarp: {enabled: false}\n")
 	addUser(t, cfg)

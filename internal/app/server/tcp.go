@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tcpListeners listens on the addresses of a service.
+// tcpListeners are the listeners of a service, one for each address.
 type tcpListeners struct {
 	log     *Log
 	service string
@@ -20,10 +20,10 @@ type tcpListeners struct {
 	open    []net.Listener
 }
 
-// start serves each listener that can be had on a goroutine of its own.
+// start opens the listeners, and serves each in its own goroutine.
 func (t *tcpListeners) start(ctx context.Context, serve func(net.Listener) error) (addrs []string, failed []error) {
 	for _, a := range t.addrs {
-		// The family's own network, or "::" would take 0.0.0.0's port as well.
+		// With the network "tcp", a listener on "::" would also take the port on 0.0.0.0.
 		network := "tcp4"
 		if a.Addr().Is6() {
 			network = "tcp6"
@@ -53,7 +53,7 @@ type tcpServer interface {
 // tcpService is a protocol over TCP.
 type tcpService struct {
 	tcpListeners
-	closed error // of a server that has been shut down
+	closed error // what Serve returns after Shutdown
 	server tcpServer
 }
 
@@ -72,7 +72,7 @@ func (t *tcpService) shutdown(ctx context.Context) error {
 	return err
 }
 
-// explain says what to do about an address that a service cannot listen on.
+// explain adds to an error of listening what the operator can do.
 func explain(service string, a netip.AddrPort, err error) error {
 	var hint string
 	switch {
@@ -81,7 +81,7 @@ func explain(service string, a netip.AddrPort, err error) error {
 	case errors.Is(err, unix.EADDRNOTAVAIL), errors.Is(err, unix.EAFNOSUPPORT):
 		hint = "this machine has no such address; see ip addr"
 	case errors.Is(err, unix.EACCES):
-		hint = fmt.Sprintf("this user may not take the port; set %s.port and %s.rdma_port above 1023", service, service)
+		hint = fmt.Sprintf("this user may not open the port; set %s.port and %s.rdma_port above 1023", service, service)
 	default:
 		return fmt.Errorf("%s: %w", a, err)
 	}

@@ -1,4 +1,5 @@
-// Package servertest is what tests that run a server share: a configuration from text, a log that says where the server listens, and its end.
+// Package servertest helps tests that run a server: it loads a configuration from text, reads from the log where the server listens, and
+// stops the server.
 package servertest
 
 import (
@@ -16,8 +17,8 @@ import (
 	"fileserver/internal/logbuf"
 )
 
-// Config loads a configuration file with the given text, laid under flags. The file lies beside an empty directory "data", which
-// may be shared, and the state directory.
+// Config loads a configuration file with the given text; flags override it. In the file's directory there are an empty directory
+// "data", which may be shared, and the state directory.
 func Config(t testing.TB, yaml string, flags ...string) *config.Config {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +41,7 @@ func Config(t testing.TB, yaml string, flags ...string) *config.Config {
 	return cfg
 }
 
-// StopAtEnd stops a server when the test ends, which has to go well.
+// StopAtEnd stops a server when the test ends. The test fails if that fails.
 func StopAtEnd(t testing.TB, stop func(context.Context) error) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -55,7 +56,7 @@ func StopAtEnd(t testing.TB, stop func(context.Context) error) {
 // Log is a server's log, in the form of text.
 type Log struct{ logbuf.Buffer }
 
-// Addr is the first address that a service listens on by a transport; a test whose server has not said that it does ends here.
+// Addr returns the first address that the log names for a service and a transport. If there is none, it ends the test.
 func (l *Log) Addr(t testing.TB, service, transport string) netip.AddrPort {
 	t.Helper()
 	m := regexp.MustCompile(`msg=listening service=` + service + ` transport=` + transport + ` addr=(\S+)`).FindStringSubmatch(l.String())
