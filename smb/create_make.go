@@ -71,7 +71,6 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 		o.end(ctx)
 		return st, false
 	}
-	o.deleteOnClose = deletes
 	c.action = wire.FileCreated
 	return c.finish(ctx, o, wire.FileAllAccess), false
 }
@@ -129,7 +128,7 @@ func (c *create) furnish(ctx context.Context, o *Open) wire.Status {
 	}
 	if a&^wire.FileAttributeArchive != 0 {
 		m := namespace.Meta{Known: true, Attributes: a}
-		if err := namespace.StoreMeta(ctx, o.node, &m); err != nil && !errors.Is(err, vfs.ErrUnsupported) {
+		if err := namespace.StoreMeta(ctx, o.object(), &m); err != nil && !errors.Is(err, vfs.ErrUnsupported) {
 			return statusOf(err)
 		}
 	}

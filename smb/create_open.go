@@ -42,7 +42,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 		o.end(ctx)
 		return st, false
 	}
-	maximal, err := c.share.rights(ctx, c.cred, o.node, dir, &i.attr)
+	maximal, err := c.share.rights(ctx, c.cred, o.object(), dir, &i.attr)
 	if err != nil {
 		o.end(ctx)
 		return statusOf(err), false
@@ -93,7 +93,6 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 		o.end(ctx)
 		return st, again
 	}
-	o.deleteOnClose = c.q.Options&wire.FileDeleteOnClose != 0
 	return c.finish(ctx, o, maximal), false
 }
 
@@ -194,16 +193,16 @@ func (c *create) openFile(ctx context.Context, o *Open, i *info) wire.Status {
 	if c.q.Disposition == wire.FileSupersede {
 		c.action = wire.FileSuperseded
 	}
-	if err := o.node.SetAttr(ctx, c.cred, &vfs.SetAttr{Mask: vfs.AttrSize | vfs.AttrMtime, MtimeNow: true}); err != nil {
+	if err := o.object().SetAttr(ctx, c.cred, &vfs.SetAttr{Mask: vfs.AttrSize | vfs.AttrMtime, MtimeNow: true}); err != nil {
 		return statusOf(err)
 	}
-	if err := c.r.conn.srv.streams.removeAll(ctx, o.key, o.node); err != nil {
+	if err := c.r.conn.srv.streams.removeAll(ctx, o.key, o.object()); err != nil {
 		return statusOf(err)
 	}
 	m := i.meta
 	if m.Known || c.q.FileAttributes&(namespace.Stored&^wire.FileAttributeArchive) != 0 {
 		m.Known, m.Attributes = true, c.q.FileAttributes&wire.FileAttributesSettable|wire.FileAttributeArchive
-		if err := namespace.StoreMeta(ctx, o.node, &m); err != nil && !errors.Is(err, vfs.ErrUnsupported) {
+		if err := namespace.StoreMeta(ctx, o.object(), &m); err != nil && !errors.Is(err, vfs.ErrUnsupported) {
 			return statusOf(err)
 		}
 	}
@@ -226,7 +225,7 @@ func (o *Open) openData(ctx context.Context, cred *vfs.Cred, flags vfs.OpenFlags
 		o.file = o.stream
 		return nil
 	}
-	o.file, err = o.node.Open(ctx, cred, flags)
+	o.file, err = o.object().Open(ctx, cred, flags)
 	return err
 }
 
@@ -235,7 +234,7 @@ func (c *create) applyEAs(ctx context.Context, o *Open) wire.Status {
 	if len(c.ctxs.ea) == 0 {
 		return wire.StatusSuccess
 	}
-	x, ok := o.node.(vfs.Xattrer)
+	x, ok := o.object().(vfs.Xattrer)
 	if !ok {
 		return wire.StatusEAsNotSupported
 	}

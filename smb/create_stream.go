@@ -15,12 +15,12 @@ func (c *create) named() bool { return c.path.Stream == namespace.StreamNamed }
 
 // joinStream makes the open one of the stream that the path names, and finds whether that exists.
 func (c *create) joinStream(ctx context.Context, o *Open) wire.Status {
-	ref, found, err := namespace.FindStream(ctx, o.node, c.path.Name)
+	ref, found, err := namespace.FindStream(ctx, o.object(), c.path.Name)
 	if err != nil {
 		return statusOf(err)
 	}
 	if !found {
-		if !namespace.HasStreams(ctx, o.node) {
+		if !namespace.HasStreams(ctx, o.object()) {
 			return c.noStreams()
 		}
 		ref = namespace.NewStream(c.path.Name)
@@ -30,7 +30,7 @@ func (c *create) joinStream(ctx context.Context, o *Open) wire.Status {
 		return st
 	}
 	c.found = found
-	o.stream = &streamFile{srv: c.r.conn.srv, fs: c.share.FS, node: o.node, s: s}
+	o.stream = &streamFile{srv: c.r.conn.srv, fs: c.share.FS, node: o.object(), s: s}
 	o.key, o.dir = s.key, false
 	return wire.StatusSuccess
 }

@@ -3,14 +3,59 @@ package smb
 import (
 	"context"
 
-	"fileserver/smb/namespace"
 	"fileserver/smb/wire"
 	"fileserver/vfs"
-	"fileserver/vfs/lock"
+	"fileserver/vfs/notify"
 )
 
-// mayBeDeleted checks that the open's file can be deleted: not if it is read-only and that is not to be ignored, the share's root, or a directory that
-// is not empty (MS-FSA 2.1.5.15.3).
+// disposition is what becomes of a name or a named stream when its last open is closed: IsDeleted of MS-FSA 2.1.1.4 and 2.1.1.5.
+// Each link and each stream has one, which the mutex of its table guards.
+//
+// There are two ways to ask for a deletion: SET_INFO asks at once (2.1.5.15.3), FILE_DELETE_ON_CLOSE when the open is closed that
+// has it (2.1.5.5, phase 1). From then on it is pending. The last open deletes (2.1.5.5, phases 2 and 3).
+type disposition struct {
+	opens   int
+	pending bool      // it will be deleted with the last open; meanwhile nobody opens it
+	gone    bool      // it has been deleted or replaced already
+	cred    *vfs.Cred // on whose behalf it will be deleted
+}
+
+// set has it deleted with the last open, on behalf of c; nil: not any more.
+func (d *disposition) set(c *vfs.Cred) { d.pending, d.cred = c != nil, c }
+
+// due reports whether the open that is being closed has to delete it.
+func (d *disposition) due() bool { return d.opens == 1 && d.pending && !d.gone }
+
+// leave takes the open away from its stream and its name (MS-FSA 2.1.5.5). FILE_DELETE_ON_CLOSE is about the stream if the open is
+// of one, otherwise about the name.
+func (o *Open) leave(ctx context.Context) {
+	srv := o.session.srv
+	path := o.path()
+	var name, stream *vfs.Cred // on whose behalf they are to be deleted from now on
+	switch {
+	case !o.deletes:
+	case o.named():
+		stream = o.cred
+	default:
+		name = o.cred
+	}
+	if o.stream != nil {
+		deleted, err := srv.streams.leave(ctx, o.stream.s, o.object(), stream)
+		if deleted {
+			ref, _ := srv.streams.where(o.stream.s)
+			o.streamed(ctx, notify.RemovedStream, ref.Name)
+		}
+		if err != nil {
+			srv.cfg.Logger.Info("smb: stream not deleted on close", "share", o.tree.share.Name, "path", path, "err", err)
+		}
+	}
+	if err := srv.links.leave(ctx, o.link, o.tree.share.FS, name); err != nil {
+		srv.cfg.Logger.Info("smb: not deleted on close", "share", o.tree.share.Name, "path", path, "err", err)
+	}
+}
+
+// mayBeDeleted checks that the open's file can be deleted (MS-FSA 2.1.5.15.3). The share's root cannot, nor a directory that
+// is not empty, nor a read-only file unless readonly is set.
 func (o *Open) mayBeDeleted(ctx context.Context, i *info, readonly bool) wire.Status {
 	dir, _, _ := o.session.srv.links.where(o.link, o.tree.share.FS)
 	switch {
@@ -18,13 +63,13 @@ func (o *Open) mayBeDeleted(ctx context.Context, i *info, readonly bool) wire.St
 		return wire.StatusCannotDelete
 	case i.dos&wire.FileAttributeReadonly != 0 && !readonly:
 		return wire.StatusCannotDelete
-	case !o.dir:
+	case !o.dir || o.object().Kind() != vfs.KindDirectory: // a reparse point has taken the place of some
 		return wire.StatusSuccess
 	}
 	empty := true
-	_, err := o.node.ReadDir(ctx, o.cred, 0, 0, false, func(*vfs.DirEntry) bool { empty = false; return false })
+	_, err := o.object().ReadDir(ctx, o.cred, 0, 0, false, func(*vfs.DirEntry) bool { empty = false; return false })
 	switch {
-	case vfs.StatusOf(err) == vfs.ErrAccess: // then the attempt will tell
+	case vfs.StatusOf(err) == vfs.ErrAccess: // then the attempt will show it
 	case err != nil:
 		return statusOf(err)
 	case !empty:
@@ -33,12 +78,14 @@ func (o *Open) mayBeDeleted(ctx context.Context, i *info, readonly bool) wire.St
 	return wire.StatusSuccess
 }
 
-// setDeletePending has the open's file deleted when the last open of its name is closed, or not any more, by flags (wire.Disposition…);
-// with POSIX semantics it loses the name at once (FileDispositionInformation, FileDispositionInformationEx: MS-FSCC 2.4.11). DELETE access is the caller's to check.
+// setDeletePending has the open's stream or name deleted with its last open, or not any more, as the flags say (wire.Disposition…). With
+// POSIX semantics the file loses the name at once (FileDispositionInformation, FileDispositionInformationEx: MS-FSCC 2.4.11). The
+// caller checks DELETE access.
 func (o *Open) setDeletePending(ctx context.Context, r *request, flags uint32) wire.Status {
-	on, posix := flags&wire.DispositionDelete != 0, flags&wire.DispositionPosixSemantics != 0
 	links := &o.session.srv.links
-	if on {
+	var c *vfs.Cred // on whose behalf
+	if flags&wire.DispositionDelete != 0 {
+		c = r.cred()
 		i, err := o.info(ctx)
 		if err != nil {
 			return statusOf(err)
@@ -46,46 +93,19 @@ func (o *Open) setDeletePending(ctx context.Context, r *request, flags uint32) w
 		if st := o.mayBeDeleted(ctx, &i, flags&wire.DispositionIgnoreReadonlyAttribute != 0); st != wire.StatusSuccess {
 			return st
 		}
-		if posix && !o.named() {
-			return statusOf(links.unlink(ctx, o.link, o.tree.share.FS, r.cred()))
+		if flags&wire.DispositionPosixSemantics != 0 && !o.named() {
+			return statusOf(links.unlink(ctx, o.link, o.tree.share.FS, c))
 		}
 	}
 	if o.named() {
-		o.session.srv.streams.setPending(o.stream.s, on)
-		return wire.StatusSuccess
+		o.session.srv.streams.setPending(o.stream.s, c)
+	} else {
+		links.setPending(o.link, c)
 	}
-	links.setPending(o.link, on, r.cred())
 	return wire.StatusSuccess
 }
 
-// deletePending reports whether the file will be deleted, as FileStandardInformation says.
+// deletePending reports whether the file or the stream will be deleted, as FileStandardInformation says.
 func (o *Open) deletePending() bool {
 	return o.session.srv.links.isPending(o.link) || o.stream != nil && o.session.srv.streams.isPending(o.stream.s)
-}
-
-// parent is the directory of the open's name, and the name in it: what a rename is from. The reference is
-// the caller's. The share's root has none, and cannot be renamed.
-func (o *Open) parent(ctx context.Context) (vfs.Node, string, wire.Status) {
-	dir, name, _ := o.session.srv.links.where(o.link, o.tree.share.FS)
-	if dir == nil {
-		return nil, "", wire.StatusAccessDenied
-	}
-	n, err := o.tree.share.FS.Resolve(ctx, dir.Handle())
-	return n, name, statusOf(err)
-}
-
-// moved notes that the open's name has become what obj names, replacing obj.Node if there is one. It may take
-// obj.Dir over; obj is released by the caller as ever.
-func (o *Open) moved(_ context.Context, obj *namespace.Object) {
-	var replaced *lock.FileKey
-	if obj.Node != nil {
-		k := obj.Node.Identity()
-		replaced = &k
-	}
-	o.session.srv.links.move(o.link, o.tree.share.FS, obj, replaced)
-}
-
-// openBelow reports whether a stream of the open's file is open, or something in its directory or further down: then it cannot be renamed (MS-FSA 2.1.5.15.11).
-func (o *Open) openBelow() bool {
-	return len(o.session.srv.streams.open(o.link.key)) > 0 || o.dir && o.session.srv.links.below(o.link, o.tree.share.FS)
 }

@@ -22,9 +22,10 @@
 //
 // A CREATE walks the share's tree (package smb/namespace), checks rights, claims the file with the arbiter (package
 // vfs/lock: share modes and oplocks, for all protocols), opens it and publishes the [Open]. If an oplock has
-// to be broken first it lets go of everything, parks, and begins anew: everything may have changed. What all opens of a
-// name share, such as that the file is going to be deleted, is in its link (links.go). A named stream is a file of its own to the
-// arbiter and to READ and WRITE; what its opens share is in streams.go, and its data in an extended attribute of the file (package smb/namespace). Whatever changes a file's data,
+// to be broken first it lets go of everything, parks, and begins anew: everything may have changed. The life of an open is at its
+// type. What all opens of a name share is in its link (links.go). A named stream is a file of its own to the arbiter and to READ and
+// WRITE; what its opens share is in streams.go, and its data in an extended attribute of the file (package smb/namespace). Whether
+// a name or a stream is deleted with its last open is in its disposition (disposition.go). Whatever changes a file's data,
 // size, locks or name calls Open.recall before, and waits for the answers (request.await).
 //
 // # Memory

@@ -105,7 +105,7 @@ func fsctlSetReparsePoint(ctx context.Context, r *request, q *wire.IoctlRequest)
 	if err != nil {
 		return nil, statusOf(err)
 	}
-	if !o.replaced.CompareAndSwap(nil, &n) {
+	if !o.about.replace(n) {
 		n.Release()
 	}
 	o.changed(ctx, notify.Attributes)
@@ -119,7 +119,7 @@ func (o *Open) mayReplace(ctx context.Context) wire.Status {
 	switch {
 	case err != nil:
 		return statusOf(err)
-	case o.replaced.Load() != nil:
+	case o.about.replaced.Load() != nil:
 		return wire.StatusInvalidParameter
 	case a.Kind == vfs.KindDirectory:
 	case a.Kind != vfs.KindRegular:
@@ -184,7 +184,7 @@ func (s *special) replace(ctx context.Context, c *vfs.Cred, dir vfs.Node, name s
 	if err != nil {
 		return nil, err
 	}
-	same := there.Handle() == o.node.Handle()
+	same := there.Handle() == o.about.first.Handle() // of two requests at the same time the second finds another
 	there.Release()
 	if !same {
 		return nil, vfs.ErrStale

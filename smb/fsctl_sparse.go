@@ -15,7 +15,7 @@ import (
 func fsctlSetSparse(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	o := r.open
 	switch {
-	case o.stream == nil && o.node.Kind() != vfs.KindRegular:
+	case o.stream == nil && o.object().Kind() != vfs.KindRegular:
 		return nil, wire.StatusInvalidParameter
 	case o.granted&(wire.FileWriteData|wire.FileAppendData|wire.FileWriteAttributes) == 0:
 		return nil, wire.StatusAccessDenied
@@ -24,7 +24,7 @@ func fsctlSetSparse(ctx context.Context, r *request, q *wire.IoctlRequest) ([]by
 	case !o.tree.share.FS.Caps().Holes, o.stream != nil: // a stream has no holes
 		return nil, wire.StatusNotSupported
 	}
-	m := namespace.LoadMeta(ctx, o.node)
+	m := namespace.LoadMeta(ctx, o.object())
 	if !m.Known {
 		m.Known, m.Attributes = true, wire.FileAttributeArchive
 	}
@@ -37,7 +37,7 @@ func fsctlSetSparse(ctx context.Context, r *request, q *wire.IoctlRequest) ([]by
 	if m == old {
 		return nil, wire.StatusSuccess
 	}
-	if err := namespace.StoreMeta(ctx, o.node, &m); err != nil {
+	if err := namespace.StoreMeta(ctx, o.object(), &m); err != nil {
 		return nil, statusOf(err)
 	}
 	o.changed(ctx, notify.Attributes)
@@ -49,7 +49,7 @@ func (o *Open) sparse(ctx context.Context) bool {
 	if o.stream != nil {
 		return false
 	}
-	m := namespace.LoadMeta(ctx, o.node)
+	m := namespace.LoadMeta(ctx, o.object())
 	return m.Attributes&wire.FileAttributeSparseFile != 0
 }
 

@@ -20,7 +20,7 @@ type links struct {
 	of map[lock.FileKey][]*link // by the file that the name leads to
 }
 
-// link is a name by which a file is open, shared by all opens of it through any share: the Link of MS-FSA 2.1.1.6.
+// link is a name by which a file is open, shared by all opens of it through any share (MS-FSA 2.1.1.4).
 type link struct {
 	key   lock.FileKey
 	isDir bool // Remove takes a directory
@@ -31,10 +31,7 @@ type link struct {
 	places   []place      // one for each share that it has been opened through
 	left     []vfs.Node   // directories it has been moved from: somebody may be using them
 	reserved uint64       // bytes
-	opens    int
-	pending  bool      // deleted with the last open; meanwhile nobody opens it
-	removed  bool      // deleted already (POSIX semantics)
-	cred     *vfs.Cred // on whose behalf
+	disposition
 }
 
 // place is where a share has a link.
@@ -45,8 +42,8 @@ type place struct {
 	path  string     // from the share's root, on disk
 }
 
-// in is where the share has the link; nil if it is in no directory of the share any more. links.mu is held.
-func (k *link) in(fs vfs.FS) *place {
+// inLocked is where the share has the link; nil if no directory of the share has it any more.
+func (k *link) inLocked(fs vfs.FS) *place {
 	for i := range k.places {
 		if k.places[i].fs == fs {
 			return &k.places[i]
@@ -69,11 +66,11 @@ func (l *links) join(fs vfs.FS, key lock.FileKey, obj *namespace.Object) (*link,
 	for _, k := range l.of[key] {
 		same := k.name == obj.Name && k.dir == dir
 		switch {
-		case k.removed:
+		case k.gone:
 		case k.pending && (same || isDir): // a directory has one name, and may be the root of another share
 			return nil, wire.StatusDeletePending
 		case same:
-			if k.in(fs) == nil {
+			if k.inLocked(fs) == nil {
 				k.places = append(k.places, at)
 				obj.Dir = nil
 			}
@@ -81,7 +78,7 @@ func (l *links) join(fs vfs.FS, key lock.FileKey, obj *namespace.Object) (*link,
 			return k, wire.StatusSuccess
 		}
 	}
-	k := &link{key: key, isDir: isDir, dir: dir, name: obj.Name, places: []place{at}, opens: 1}
+	k := &link{key: key, isDir: isDir, dir: dir, name: obj.Name, places: []place{at}, disposition: disposition{opens: 1}}
 	obj.Dir = nil
 	if l.of == nil {
 		l.of = make(map[lock.FileKey][]*link)
@@ -90,26 +87,25 @@ func (l *links) join(fs vfs.FS, key lock.FileKey, obj *namespace.Object) (*link,
 	return k, wire.StatusSuccess
 }
 
-// leave takes an open through the share away. The file is deleted with the last one, if that has been
-// asked for; del asks for it now.
+// leave takes an open through the share away, and deletes the name if that is due. With del, which says on whose behalf,
+// it is to be deleted from now on.
 func (l *links) leave(ctx context.Context, k *link, fs vfs.FS, del *vfs.Cred) error {
 	l.mu.Lock()
 	if del != nil && !k.pending {
-		k.pending, k.cred = true, del
-		l.doomed(k)
+		l.setPendingLocked(k, del)
 	}
-	last := k.opens == 1
 	var err error
-	if last && k.pending && !k.removed {
+	if k.due() {
 		// It stays in the table until it is deleted, so that nobody opens it meanwhile.
-		at, name := k.anywhere(fs), k.name
+		at, name := k.anywhereLocked(fs), k.name
 		l.mu.Unlock()
 		err = l.remove(ctx, k, at, name)
 		l.mu.Lock()
 	}
 	k.opens--
-	if last = k.opens == 0; last {
-		l.drop(k)
+	last := k.opens == 0
+	if last {
+		l.dropLocked(k)
 	}
 	l.mu.Unlock()
 	if last {
@@ -125,16 +121,16 @@ func (l *links) leave(ctx context.Context, k *link, fs vfs.FS, del *vfs.Cred) er
 	return err
 }
 
-// anywhere is where the share has the link, or else another one. links.mu is held.
-func (k *link) anywhere(fs vfs.FS) place {
-	if p := k.in(fs); p != nil {
+// anywhereLocked is where the share has the link, or else where another share has it.
+func (k *link) anywhereLocked(fs vfs.FS) place {
+	if p := k.inLocked(fs); p != nil {
 		return *p
 	}
 	return k.places[0]
 }
 
-// drop takes the link out of the table. l.mu is held.
-func (l *links) drop(k *link) {
+// dropLocked takes the link out of the table.
+func (l *links) dropLocked(k *link) {
 	all := l.of[k.key]
 	for i, x := range all {
 		if x == k {
@@ -151,9 +147,10 @@ func (l *links) drop(k *link) {
 	}
 }
 
-// doomed tells those who watch a directory that it is going to be deleted. l.mu is held.
-func (l *links) doomed(k *link) {
-	if k.isDir {
+// setPendingLocked has the name deleted with the last open, on behalf of c; nil: not any more. Those who watch a directory are told.
+func (l *links) setPendingLocked(k *link, c *vfs.Cred) {
+	k.set(c)
+	if c != nil && k.isDir {
 		l.locks.Changes.Deleted(k.key)
 	}
 }
@@ -185,27 +182,23 @@ func (l *links) remove(ctx context.Context, k *link, at place, name string) erro
 	return nil
 }
 
-// setPending has the file deleted with the last open, or not.
-func (l *links) setPending(k *link, del bool, c *vfs.Cred) {
+// setPending has the name deleted with the last open, on behalf of c; nil: not any more.
+func (l *links) setPending(k *link, c *vfs.Cred) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k.pending, k.cred = del, c
-	if del {
-		l.doomed(k)
-	}
+	l.setPendingLocked(k, c)
 }
 
-// setPendingAlone has the file deleted with its only open; if there are others nothing changes.
+// setPendingAlone has the name deleted with its only open; if there are others nothing changes.
 func (l *links) setPendingAlone(k *link, c *vfs.Cred) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if k.opens == 1 {
-		k.pending, k.cred = true, c
-		l.doomed(k)
+		l.setPendingLocked(k, c)
 	}
 }
 
-// isPending reports whether the file will be deleted.
+// isPending reports whether the name will be deleted.
 func (l *links) isPending(k *link) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,21 +208,20 @@ func (l *links) isPending(k *link) bool {
 // unlink deletes the name now; its opens remain (POSIX semantics: MS-FSCC 2.4.11.2).
 func (l *links) unlink(ctx context.Context, k *link, fs vfs.FS, c *vfs.Cred) error {
 	l.mu.Lock()
-	if k.removed {
+	if k.gone {
 		l.mu.Unlock()
 		return nil
 	}
-	k.pending, k.cred = true, c
-	l.doomed(k)
-	at, name := k.anywhere(fs), k.name
+	l.setPendingLocked(k, c)
+	at, name := k.anywhereLocked(fs), k.name
 	l.mu.Unlock()
 	err := l.remove(ctx, k, at, name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
-		k.removed = true
+		k.gone = true
 	} else {
-		k.pending = false
+		k.set(nil)
 	}
 	return err
 }
@@ -251,7 +243,7 @@ func (l *links) dying(key lock.FileKey) bool {
 func (l *links) where(k *link, fs vfs.FS) (dir vfs.Node, name, path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p := k.in(fs); p != nil {
+	if p := k.inLocked(fs); p != nil {
 		return p.dir, k.name, p.path
 	}
 	return nil, k.name, k.name
@@ -276,14 +268,14 @@ func (l *links) is(k *link, dir vfs.Node, name string, n vfs.Node) bool {
 func (l *links) below(k *link, fs vfs.FS) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := k.in(fs)
+	p := k.inLocked(fs)
 	if p == nil {
 		return false
 	}
 	prefix := p.path + "/"
 	for _, all := range l.of {
 		for _, x := range all {
-			if at := x.in(fs); at != nil && !x.removed && strings.HasPrefix(at.path, prefix) {
+			if at := x.inLocked(fs); at != nil && !x.gone && strings.HasPrefix(at.path, prefix) {
 				return true
 			}
 		}
@@ -300,7 +292,7 @@ func (l *links) move(k *link, fs vfs.FS, obj *namespace.Object, replaced *lock.F
 	if replaced != nil {
 		for _, x := range l.of[*replaced] {
 			if x != k && x.name == obj.Name && x.dir == dir {
-				x.removed = true
+				x.gone = true
 			}
 		}
 	}
@@ -310,22 +302,22 @@ func (l *links) move(k *link, fs vfs.FS, obj *namespace.Object, replaced *lock.F
 			if p.fs != fs {
 				path = p.path[:len(p.path)-len(k.name)] + obj.Name
 			}
-			l.movePath(k, p, path)
+			l.movePathLocked(k, p, path)
 		}
 	}
 	if k.dir != dir {
-		k.depart(fs, obj)
+		k.departLocked(fs, obj)
 	}
 	k.dir, k.name = dir, obj.Name
 }
 
-// movePath gives a link its new path in a share, and those below it theirs. l.mu is held.
-func (l *links) movePath(k *link, p *place, path string) {
+// movePathLocked gives a link its new path in a share, and those below it theirs.
+func (l *links) movePathLocked(k *link, p *place, path string) {
 	if k.isDir {
 		prefix := p.path + "/"
 		for _, all := range l.of {
 			for _, x := range all {
-				if at := x.in(p.fs); at != nil {
+				if at := x.inLocked(p.fs); at != nil {
 					if rest, ok := strings.CutPrefix(at.path, prefix); ok {
 						at.path = path + "/" + rest
 					}
@@ -336,8 +328,8 @@ func (l *links) movePath(k *link, p *place, path string) {
 	p.path = path
 }
 
-// depart moves the link to another directory, which only the share knows through which it is moved. links.mu is held.
-func (k *link) depart(fs vfs.FS, obj *namespace.Object) {
+// departLocked moves the link to another directory. Only the share through which it is moved knows that one.
+func (k *link) departLocked(fs vfs.FS, obj *namespace.Object) {
 	var here place
 	for _, p := range k.places {
 		if p.dir != nil {

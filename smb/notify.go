@@ -39,7 +39,7 @@ func (s *changes) begin(ctx context.Context, o *Open, q *wire.ChangeNotifyReques
 	}
 	s.room = min(int(q.OutputLength), maxChanges)
 	tree := q.Flags&wire.ChangeNotifyWatchTree != 0
-	s.watch = o.hub().Watch(ctx, o.tree.share.FS, o.node, o.cred, notify.What(q.Filter), tree, s.tell)
+	s.watch = o.hub().Watch(ctx, o.tree.share.FS, o.object(), o.cred, notify.What(q.Filter), tree, s.tell)
 	return true
 }
 

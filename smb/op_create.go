@@ -171,6 +171,7 @@ func (c *create) link(obj *namespace.Object) (*link, wire.Status) {
 // finish makes the open known and answers.
 func (c *create) finish(ctx context.Context, o *Open, maximal wire.AccessMask) wire.Status {
 	r := c.r
+	o.deletes = c.q.Options&wire.FileDeleteOnClose != 0
 	if c.action != wire.FileOpened && o.stream == nil {
 		r.conn.srv.links.reserve(o.link, c.ctxs.allocate)
 	}

@@ -8,78 +8,85 @@ import (
 	"fileserver/smb/wire"
 	"fileserver/vfs"
 	"fileserver/vfs/lock"
-	"fileserver/vfs/notify"
 )
 
-// Open is an open (MS-SMB2 3.3.1.10). CREATE makes it whole and publishes it last
-// (Session.publish); what is above mu does not change from then on.
+// Open is an open (MS-SMB2 3.3.1.10). Its life:
 //
-// It has a reference for its session while it is published, and one per request that
-// uses it. Taking it out of the session (Session.take) and calling end gives up its claims at
-// once; node and file are let go of with the last reference, so that a request never finds them closed.
+//   - made: newOpen, with one reference, which is its CREATE's;
+//   - published: Session.publish gives it its ID, and a second reference, which is the session's.
+//     Every request that uses it has one more;
+//   - ended: whoever takes it out of the session (Session.take) calls end, which gives up all that
+//     the open claims and the session's reference. Requests that use it go on;
+//   - released: the last reference closes its file and lets go of its node.
+//
+// A CREATE that fails ends its open without having published it.
+//
+// The first fields do not change after the open has been published. Each of the others has a type
+// that says what guards it.
 type Open struct {
 	id      wire.FileID
 	session *Session
 	cred    *vfs.Cred // who has made it, and acts by it, whoever the session is now
 	tree    *Tree
-	node    vfs.Node
 	file    vfs.File           // of regular files and streams, if data may be read or written; otherwise nil
 	stream  *streamFile        // of named streams
 	dir     bool               // and not a stream of one
 	granted wire.AccessMask    // generic rights mapped
 	options wire.CreateOptions // as requested
+	posix   bool               // the client uses the POSIX extensions with it
+	deletes bool               // what it is of, when it is closed: FILE_DELETE_ON_CLOSE
 	key     lock.FileKey       // of the file, or of the stream
 	conn    *Conn              // it was made on
 	link    *link              // its name, which is shared by all opens of it
 	serial  uint64             // tells opens apart
 	claim   *lock.Open         // share modes; nil where there are none
-	// deleteOnClose: FILE_DELETE_ON_CLOSE was asked for.
-	deleteOnClose bool
-	ended         atomic.Bool // it claims nothing any more
-	refs          atomic.Int32
-	openState
 
-	levelII  atomic.Bool // the oplock is one of level II
+	refs  atomic.Int32
+	ended atomic.Bool // it claims nothing any more
+	about object
+
 	sequence sequence
+	ranges   ranges
+	search   search  // of a directory
+	changes  changes // of a directory
+	// position is CurrentByteOffset of FilePositionInformation, bytes: as set (MS-FSA 2.1.5.15.10), or where the last READ or WRITE ended.
+	position atomic.Uint64
+	// frozen is the time of the last write, which writes do not change; nil: they do.
+	frozen atomic.Pointer[vfs.Time]
+	// writeThrough is set if FileModeInformation has asked for it.
+	writeThrough atomic.Bool
+	// eaIndex is where the next QUERY_INFO of FileFullEaInformation goes on.
+	eaIndex atomic.Uint32
+	levelII atomic.Bool // the oplock is one of level II
 
 	mu     sync.Mutex
 	oplock oplock
 }
 
-// newOpen makes an open for a CREATE, with one reference, the caller's. Whatever becomes of it, it is ended.
+// newOpen makes an open for a CREATE, with one reference, the caller's. It takes over the reference to the node. The caller ends it if it
+// cannot be published.
 func newOpen(r *request, n vfs.Node, k *link) *Open {
 	t := r.tree
-	o := &Open{session: t.session, cred: &t.session.who().Cred, tree: t, node: n, dir: n.Kind() == vfs.KindDirectory, conn: r.conn, link: k, key: k.key}
+	o := &Open{session: t.session, cred: &t.session.who().Cred, tree: t, dir: n.Kind() == vfs.KindDirectory, conn: r.conn, link: k, key: k.key}
 	o.serial = r.conn.srv.lastOpen.Add(1)
+	o.about.first = n
 	o.sequence.start(r.hdr.ChannelSequence())
 	o.refs.Store(1)
 	return o
 }
 
-// end gives up what the open claims. It is called once, with the open out of its session, by CLOSE, or because tree,
-// session or connection have ended; it gives back the session's reference.
+// end gives up what the open claims: byte-range locks, changes to be told, its stream and its name, which are deleted if that is due, share
+// modes and oplock, in this order. Then it gives a reference back: the session's, or that of a CREATE that has failed. Only the first
+// call does something.
 func (o *Open) end(ctx context.Context) {
-	o.ended.Store(true)
-	o.endState()
-	path := o.path()
-	var del *vfs.Cred
-	named := o.named()
-	if o.deleteOnClose && !named {
-		del = o.cred
+	if o.ended.Swap(true) {
+		return
 	}
-	if o.stream != nil {
-		deleted, err := o.session.srv.streams.leave(ctx, o.stream.s, o.node, o.deleteOnClose && named)
-		if deleted {
-			ref, _ := o.session.srv.streams.where(o.stream.s)
-			o.streamed(ctx, notify.RemovedStream, ref.Name)
-		}
-		if err != nil {
-			o.session.srv.cfg.Logger.Info("smb: stream not deleted on close", "share", o.tree.share.Name, "path", path, "err", err)
-		}
+	o.unlockAll()
+	if o.dir {
+		o.changes.close()
 	}
-	if err := o.session.srv.links.leave(ctx, o.link, o.tree.share.FS, del); err != nil {
-		o.session.srv.cfg.Logger.Info("smb: not deleted on close", "share", o.tree.share.Name, "path", path, "err", err)
-	}
+	o.leave(ctx)
 	if o.claim != nil {
 		o.claim.Close()
 	}
@@ -87,7 +94,7 @@ func (o *Open) end(ctx context.Context) {
 	o.release()
 }
 
-// release gives a reference back.
+// release gives a reference back. The last one closes the file and lets go of the node.
 func (o *Open) release() {
 	if o.refs.Add(-1) > 0 {
 		return
@@ -97,6 +104,5 @@ func (o *Open) release() {
 			o.session.srv.cfg.Logger.Warn("smb: closing a file", "share", o.tree.share.Name, "err", err)
 		}
 	}
-	o.releaseState()
-	o.node.Release()
+	o.about.release()
 }

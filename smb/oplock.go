@@ -49,7 +49,7 @@ func (o *Open) cacheKey() lock.CacheKey {
 // grantOplock grants the level that was asked for, or what others leave of it, and returns it (MS-FSA 2.1.5.17).
 func (o *Open) grantOplock(want uint8) uint8 {
 	c := cachings[want]
-	if c == 0 || o.stream == nil && o.node.Kind() != vfs.KindRegular || o.tree.share.NoOplocks || o.conn.neg.Load().leasesOnly {
+	if c == 0 || o.stream == nil && o.object().Kind() != vfs.KindRegular || o.tree.share.NoOplocks || o.conn.neg.Load().leasesOnly {
 		return wire.OplockLevelNone
 	}
 	locks := o.session.srv.cfg.Locks

@@ -97,7 +97,7 @@ func (w *searcher) run() error {
 // dot gives "." or "..".
 func (w *searcher) dot() error {
 	f := found{shown: "."}
-	n := w.o.node
+	n := w.o.object()
 	if w.s.dots == 1 {
 		f.shown = ".."
 		if w.o.path() != "" { // nothing of what is above the share is shown
@@ -129,7 +129,7 @@ func (w *searcher) batch(n int) (eof bool, err error) {
 	clear(s.batch)
 	s.batch = s.batch[:0]
 	var temps []string
-	eof, err = w.o.node.ReadDir(w.ctx, w.c, s.cookie, w.mask, false, func(e *vfs.DirEntry) bool {
+	eof, err = w.o.object().ReadDir(w.ctx, w.c, s.cookie, w.mask, false, func(e *vfs.DirEntry) bool {
 		if len(s.batch) >= n {
 			return false
 		}
@@ -153,7 +153,7 @@ func (w *searcher) batch(n int) (eof bool, err error) {
 		return true
 	})
 	if !w.o.tree.share.readOnly() {
-		w.o.session.srv.removeLeft(w.ctx, w.o.node, temps)
+		w.o.session.srv.removeLeft(w.ctx, w.o.object(), temps)
 	}
 	return eof, err
 }
@@ -183,10 +183,10 @@ func (w *searcher) details(f *found) {
 			return
 		}
 	case kind == vfs.KindRegular || kind == vfs.KindDirectory:
-		if _, ok := w.o.node.(vfs.Xattrer); !ok {
+		if _, ok := w.o.object().(vfs.Xattrer); !ok {
 			break
 		}
-		if n, err := w.o.node.Lookup(w.ctx, w.c, f.name); err == nil {
+		if n, err := w.o.object().Lookup(w.ctx, w.c, f.name); err == nil {
 			w.beside(f, n)
 			f.info.complete(w.view, f.name)
 			w.o.session.srv.changeTimes.show(n.Identity(), &f.info)

@@ -116,7 +116,7 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 		t.self(&p)
 		return wire.StatusSuccess
 	}
-	if t.from == nil && t.replace && t.obj.Node.Handle() == o.node.Handle() {
+	if t.from == nil && t.replace && t.obj.Node.Handle() == o.object().Handle() {
 		return wire.StatusSuccess // a link of this name is there
 	}
 	return t.mayReplace(ctx, r, o, i.Flags&wire.RenameIgnoreReadonlyAttribute != 0)
@@ -264,13 +264,13 @@ func hardLink(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) 
 		return st
 	}
 	if n := t.obj.Node; n != nil {
-		if n.Identity() == o.node.Identity() {
+		if n.Identity() == o.object().Identity() {
 			return wire.StatusSuccess
 		}
-		if err := replaceByLink(ctx, r.cred(), t.obj.Dir, t.obj.Name, o.node); err != nil {
+		if err := replaceByLink(ctx, r.cred(), t.obj.Dir, t.obj.Name, o.object()); err != nil {
 			return statusOf(err)
 		}
-	} else if err := t.obj.Dir.Link(ctx, r.cred(), t.obj.Name, o.node); err != nil {
+	} else if err := t.obj.Dir.Link(ctx, r.cred(), t.obj.Name, o.object()); err != nil {
 		return statusOf(err)
 	}
 	o.tree.share.view().Added(ctx, t.obj.Dir, t.obj.Name)

@@ -82,9 +82,9 @@ func (o *Open) resize(ctx context.Context, c *vfs.Cred, size uint64) wire.Status
 		return statusOf(err)
 	}
 	s := vfs.SetAttr{Mask: vfs.AttrSize, Size: size}
-	err := o.node.SetAttr(ctx, c, &s)
+	err := o.object().SetAttr(ctx, c, &s)
 	if st := vfs.StatusOf(err); st == vfs.ErrAccess || st == vfs.ErrPerm {
-		err = o.node.SetAttr(ctx, root, &s)
+		err = o.object().SetAttr(ctx, root, &s)
 	}
 	if err == nil {
 		o.wrote(ctx)

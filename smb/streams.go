@@ -37,17 +37,15 @@ type stream struct {
 	main vfs.File // once it has been renamed to be the file's data: that; guarded by io
 
 	// Guarded by streams.mu.
-	ref     namespace.StreamRef
-	opens   int
-	pending bool // deleted with the last open; meanwhile nobody opens it
-	gone    bool // deleted by what happened to the file
+	ref namespace.StreamRef
+	disposition
 }
 
 // join finds or makes the stream of a file for one more open. It may be about to be deleted: STATUS_DELETE_PENDING.
 func (t *streams) join(file lock.FileKey, ref namespace.StreamRef) (*stream, wire.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := t.find(file, ref.Name); s != nil {
+	if s := t.findLocked(file, ref.Name); s != nil {
 		if s.pending {
 			return nil, wire.StatusDeletePending
 		}
@@ -59,14 +57,14 @@ func (t *streams) join(file lock.FileKey, ref namespace.StreamRef) (*stream, wir
 		_, _ = rand.Read(t.fs[:]) // no file system has it
 	}
 	t.last++
-	s := &stream{file: file, key: lock.FileKey{FS: t.fs, Object: t.last}, ref: ref, opens: 1}
+	s := &stream{file: file, key: lock.FileKey{FS: t.fs, Object: t.last}, ref: ref, disposition: disposition{opens: 1}}
 	t.of[file] = append(t.of[file], s)
 	t.locks.NameStream(file, ref.Attr(), s.key)
 	return s, wire.StatusSuccess
 }
 
-// find finds an open stream by its name. t.mu is held.
-func (t *streams) find(file lock.FileKey, name string) *stream {
+// findLocked finds an open stream by its name.
+func (t *streams) findLocked(file lock.FileKey, name string) *stream {
 	for _, s := range t.of[file] {
 		if namespace.Equal(s.ref.Name, name) {
 			return s
@@ -75,11 +73,14 @@ func (t *streams) find(file lock.FileKey, name string) *stream {
 	return nil
 }
 
-// leave takes an open away. The stream is deleted with the last one, if that has been asked for; del asks for it now.
-func (t *streams) leave(ctx context.Context, s *stream, n vfs.Node, del bool) (deleted bool, err error) {
+// leave takes an open away, and deletes the stream if that is due: deleted reports whether it has. With del, which says on whose
+// behalf, it is to be deleted from now on.
+func (t *streams) leave(ctx context.Context, s *stream, n vfs.Node, del *vfs.Cred) (deleted bool, err error) {
 	t.mu.Lock()
-	s.pending = s.pending || del
-	if s.opens == 1 && s.pending && !s.gone {
+	if del != nil && !s.pending {
+		s.set(del)
+	}
+	if s.due() {
 		// It stays in the table until it is deleted, so that nobody opens it meanwhile.
 		ref := s.ref
 		t.mu.Unlock()
@@ -93,7 +94,7 @@ func (t *streams) leave(ctx context.Context, s *stream, n vfs.Node, del bool) (d
 	s.opens--
 	last := s.opens == 0
 	if last {
-		t.drop(s)
+		t.dropLocked(s)
 	}
 	t.mu.Unlock()
 	if last {
@@ -107,13 +108,13 @@ func (s *stream) release() {
 	s.io.Lock()
 	defer s.io.Unlock()
 	if s.main != nil {
-		_ = s.main.Close() // Commit tells of errors
+		_ = s.main.Close() // Commit reports errors
 		s.main = nil
 	}
 }
 
-// drop takes a stream out of the table. t.mu is held.
-func (t *streams) drop(s *stream) {
+// dropLocked takes a stream out of the table.
+func (t *streams) dropLocked(s *stream) {
 	t.locks.ForgetStream(s.file, s.ref.Attr(), s.key)
 	all := slices.DeleteFunc(t.of[s.file], func(x *stream) bool { return x == s })
 	if t.of[s.file] = all; len(all) == 0 {
@@ -128,18 +129,18 @@ func (t *streams) open(file lock.FileKey) []*stream {
 	return slices.Clone(t.of[file])
 }
 
-// where is what the stream is called, and kept as; gone tells that it is not there any more.
+// where is what the stream is called, and kept as; gone reports that it is not there any more.
 func (t *streams) where(s *stream) (ref namespace.StreamRef, gone bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return s.ref, s.gone
 }
 
-// setPending has the stream deleted with the last open, or not.
-func (t *streams) setPending(s *stream, del bool) {
+// setPending has the stream deleted with the last open, on behalf of c; nil: not any more.
+func (t *streams) setPending(s *stream, c *vfs.Cred) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.pending = del
+	s.set(c)
 }
 
 // isPending reports whether the stream will be deleted.
@@ -153,7 +154,7 @@ func (t *streams) isPending(s *stream) bool {
 func (t *streams) rename(s *stream, ref namespace.StreamRef) (old namespace.StreamRef, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if x := t.find(s.file, ref.Name); x != nil && x != s {
+	if x := t.findLocked(s.file, ref.Name); x != nil && x != s {
 		return s.ref, false
 	}
 	old, s.ref = s.ref, ref
@@ -162,12 +163,13 @@ func (t *streams) rename(s *stream, ref namespace.StreamRef) (old namespace.Stre
 	return old, true
 }
 
-// forget takes a stream out of the table that nobody finds by name any more: it is gone, or has become the file's data.
+// forget takes a stream out of the table, so that nobody finds it by name any more: it is gone, or has become the file's data.
 func (t *streams) forget(s *stream, gone bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.gone, s.pending = s.gone || gone, false
-	t.drop(s)
+	s.set(nil)
+	s.gone = s.gone || gone
+	t.dropLocked(s)
 }
 
 // removeAll deletes all streams of a file: its contents are replaced (MS-FSA 2.1.5.1.2.1). Opens of them remain, with nothing to read.
