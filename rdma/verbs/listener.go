@@ -203,12 +203,13 @@ func (l *listener) signal() {
 	}
 }
 
-// next takes a request that is still one.
-func (l *listener) next() (id *id, err error) {
+// next takes the first request whose peer has not gone, if there is one.
+func (l *listener) next() (*id, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.requests) > 0 {
-		id, l.requests = l.requests[0], l.requests[1:]
+		id := l.requests[0]
+		l.requests = l.requests[1:]
 		if len(l.requests) > 0 {
 			l.signal()
 		}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-
 	"fileserver/rdma"
 )
 
@@ -75,4 +74,3 @@ func (id *id) rest() (list []rdma.Event) {
 	}
 	return list
 }
-
