@@ -1,4 +1,4 @@
-// Package cputime tells the processor time of processes, for measurements: it moves less than seconds when a machine has other work to do.
+// Package cputime returns the processor time of processes, for measurements. It depends less than elapsed time on other work of the machine.
 package cputime
 
 import (
@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// stat is what /proc/PID/stat says of a process.
+// stat holds fields of /proc/PID/stat.
 type stat struct {
 	group         int
-	own, children time.Duration // children: those that it has waited for, and theirs
+	own, children time.Duration // children: those that the process has waited for, and their descendants
 }
 
 // read reads a process's stat file (proc_pid_stat(5)).
@@ -33,20 +33,20 @@ func read(path string) (s stat, err error) {
 	return stat{group: int(n[2]), own: time.Duration(n[11]+n[12]) * tick, children: time.Duration(n[13]+n[14]) * tick}, nil
 }
 
-// Process is the processor time that a process has used, in steps of 10 ms.
+// Process returns the processor time that a process has used, in steps of 10 ms.
 func Process(pid int) (time.Duration, error) {
 	s, err := read(fmt.Sprintf("/proc/%d/stat", pid))
 	return s.own, err
 }
 
-// Group is the processor time that a process group has used, with what those of it used that have ended and were waited for.
+// Group returns the processor time that a process group has used. It includes processes that have ended and were waited for.
 func Group(id int) (sum time.Duration, err error) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return 0, fmt.Errorf("cputime: %w", err)
 	}
 	for _, file := range files {
-		if s, err := read(file); err == nil && s.group == id { // it may just have ended
+		if s, err := read(file); err == nil && s.group == id { // an error means that the process has just ended
 			sum += s.own + s.children
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// burn takes about a tenth of a second of a processor, with a child that ends before it does.
+// burn uses about a tenth of a second of processor time, some of it in a child that ends first.
 const burn = `(i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done); i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; echo; read x`
 
-// TestGroup counts what a process and its child that has ended used, and nothing of others.
+// TestGroup wants the time of a process and of its child that has ended, and not that of other processes.
 func TestGroup(t *testing.T) {
 	cmd := exec.Command("sh", "-c", burn)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -40,9 +40,9 @@ func TestGroup(t *testing.T) {
 	_ = cmd.Wait() // read fails at the end of its input
 	u := cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
 	if own == 0 || all <= own || all > u+20*time.Millisecond {
-		t.Errorf("the process used %v, its group %v; when it was over, %v", own, all, u)
+		t.Errorf("the process used %v and its group %v; after it ended, %v", own, all, u)
 	}
 	if _, err := Process(1 << 30); err == nil {
-		t.Error("a process that is not there used time")
+		t.Error("no error for a process that does not exist")
 	}
 }

@@ -1,5 +1,5 @@
-// Package debian keeps the programs of a newer Debian than the machine's in a directory of its own, for measurements: Samba's server and its
-// smbtorture, and the tools of ksmbd. They run by chroot, outside of guests and inside, and install nothing on the machine.
+// Package debian installs programs of a newer Debian than the machine's in a separate directory, for measurements: Samba's server and
+// smbtorture, and ksmbd's tools. They run in a chroot, in guests and outside. The machine's own system does not change.
 package debian
 
 import (
@@ -13,16 +13,16 @@ import (
 	"strings"
 )
 
-// Suite is the Debian suite that the programs are of; FILESERVER_DEBIAN_SUITE names another.
+// Suite is the Debian suite of the programs. FILESERVER_DEBIAN_SUITE names another.
 const Suite = "sid"
 
-// mirror is where they come from.
+// mirror is the source of the packages.
 const mirror = "http://deb.debian.org/debian"
 
-// Packages are what is there. They conflict in Debian, but only unpacked they do not.
+// Packages are the packages in the directory. Debian's conflict between them does not matter, because they are only unpacked.
 var Packages = []string{"samba", "samba-testsuite", "ksmbd-tools"}
 
-// etc is what of /etc the programs want; unpacking does not make it.
+// etc holds the files of /etc that the programs need and that the packages do not contain.
 var etc = map[string]string{
 	"passwd":        "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
 	"group":         "root:x:0:\nnogroup:x:65534:\n",
@@ -30,11 +30,11 @@ var etc = map[string]string{
 	"hosts":         "127.0.0.1 localhost\n",
 }
 
-// Tree returns a directory to chroot into, which holds [Packages] and all that they depend on. The first time it gets them, which takes half a
-// minute, and tells log so; they are kept in $XDG_CACHE_HOME/fileserver. The error says what is missing.
+// Tree returns a directory for chroot that contains [Packages] and their dependencies. It is in $XDG_CACHE_HOME/fileserver. The first
+// call downloads the packages, which takes half a minute, and writes a line to log. The error says what is missing.
 func Tree(ctx context.Context, log io.Writer) (string, error) {
 	if os.Geteuid() != 0 {
-		return "", errors.New("debian: Samba and ksmbd's tools of another suite run by chroot, which needs root")
+		return "", errors.New("debian: Samba and ksmbd's tools run in a chroot, which needs root")
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -59,19 +59,20 @@ func Tree(ctx context.Context, log io.Writer) (string, error) {
 		return "", fmt.Errorf("debian: %w", err)
 	}
 	defer os.RemoveAll(tmp)
-	fmt.Fprintf(log, "getting %s of Debian %s from %s, once, for %s\n", strings.Join(Packages, ", "), suite, mirror, dir)
+	fmt.Fprintf(log, "downloading %s of Debian %s from %s, once, into %s\n", strings.Join(Packages, ", "), suite, mirror, dir)
 	if err := fill(ctx, tmp, suite); err != nil {
-		return "", fmt.Errorf("debian: %s of suite %s cannot be had: %w", strings.Join(Packages, ", "), suite, err)
+		return "", fmt.Errorf("debian: %s of suite %s are not available: %w", strings.Join(Packages, ", "), suite, err)
 	}
-	if err := os.Rename(tmp, dir); err != nil && !errors.Is(err, os.ErrExist) { // another process may have been faster
+	if err := os.Rename(tmp, dir); err != nil && !errors.Is(err, os.ErrExist) { // os.ErrExist: another process was faster
 		return "", fmt.Errorf("debian: %w", err)
 	}
 	return dir, nil
 }
 
-// fill unpacks the packages below dir. It runs none of their scripts, which would configure services.
+// fill unpacks the packages below dir. It does not run their scripts, which would configure services.
 func fill(ctx context.Context, dir, suite string) error {
-	// The first stage resolves dependencies, checks signatures, and downloads; a new suite's script may not be there, but all are alike.
+	// debootstrap's first stage resolves dependencies, checks signatures and downloads. It may have no script for a new suite, but sid's works
+	// for all.
 	script := "/usr/share/debootstrap/scripts/sid"
 	get := exec.CommandContext(ctx, "debootstrap", "--foreign", "--variant=minbase", "--include="+strings.Join(Packages, ","), suite, dir, mirror, script)
 	if out, err := get.CombinedOutput(); err != nil {
@@ -83,7 +84,7 @@ func fill(ctx context.Context, dir, suite string) error {
 		return fmt.Errorf("debootstrap left no packages: %w", err)
 	}
 	for _, deb := range archives {
-		// Directories may be links (/lib to /usr/lib), which stay.
+		// Some directories are symbolic links (/lib to /usr/lib), which must stay.
 		unpack := exec.CommandContext(ctx, "sh", "-c", `dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$2"`, "sh", deb, dir)
 		if out, err := unpack.CombinedOutput(); err != nil || len(out) > 0 {
 			return fmt.Errorf("unpack %s: %w: %s", filepath.Base(deb), err, out)
@@ -97,7 +98,7 @@ func fill(ctx context.Context, dir, suite string) error {
 			return err
 		}
 	}
-	// In a container debootstrap makes /proc a link to itself.
+	// In a container debootstrap makes /proc a symbolic link to itself.
 	if err := os.RemoveAll(filepath.Join(dir, "proc")); err != nil {
 		return err
 	}

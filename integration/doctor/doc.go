@@ -1,3 +1,3 @@
-// Package doctor lets `fileserver doctor` look at a guest with RDMA devices of each kind, and be a client of the kernel's own NFS server
-// there.
+// Package doctor tests `fileserver doctor` in a guest: it examines RDMA devices of each kind there, and connects to the kernel's NFS
+// server and to ours.
 package doctor

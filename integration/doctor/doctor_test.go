@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// answer is what one run printed, and its exit status.
+// answer is the output of one run and its exit status.
 type answer struct {
 	text   string
 	status int
@@ -46,13 +46,13 @@ type answer struct {
 
 var mark = regexp.MustCompile(`(?ms)^=== (\S+)$\n(.*?)^=== status (\d+)$`)
 
-// run boots a guest, runs a script and returns what the doctor answered, by name.
+// run boots a guest, runs a script and returns the doctor's answers by name.
 func run(t *testing.T, script string, args ...string) map[string]answer {
 	t.Helper()
 	return runOn(t, guest.ForTest(t), script, args...)
 }
 
-// program is the program.
+// program builds the server and returns its path.
 func program(t *testing.T) string {
 	t.Helper()
 	dir, err := programs.Dir()
@@ -86,8 +86,8 @@ func parse[T any](t *testing.T, a answer) *T {
 	return v
 }
 
-// see is what a report says of the interface that leads outside, in short.
-func see(r *doctor.Report, name string) string {
+// summary returns a short form of a report: the transports of each protocol on the interface name, and its devices.
+func summary(r *doctor.Report, name string) string {
 	i := slices.IndexFunc(r.Interfaces, func(i doctor.Interface) bool { return i.Name == name })
 	if i < 0 {
 		return "no such interface"
@@ -126,7 +126,7 @@ func TestExamine(t *testing.T) {
 	} {
 		a, ok := got[tc.name]
 		if !ok {
-			t.Errorf("%s: the doctor said nothing", tc.name)
+			t.Errorf("%s: the doctor printed nothing", tc.name)
 			continue
 		}
 		r := parse[doctor.Report](t, a)
@@ -134,7 +134,7 @@ func TestExamine(t *testing.T) {
 		if kind := os.Getenv("FILESERVER_GUEST_KIND"); kind == "qemu" && iface == dev {
 			iface = "eth0"
 		}
-		if s := see(r, iface); s != tc.want {
+		if s := summary(r, iface); s != tc.want {
 			t.Errorf("%s:\n got %s\nwant %s", tc.name, s, tc.want)
 		}
 		if a.status != tc.status || a.status != r.Status.ExitStatus() {
@@ -146,7 +146,7 @@ func TestExamine(t *testing.T) {
 			}
 		}
 		if tc.name == "knfsd" && !strings.Contains(a.text, "port 20049 (nfs.rdma_port) is taken: by the kernel's NFS server, on the device siw0") {
-			t.Error("knfsd: who has the port of RDMA?")
+			t.Error("knfsd: the report does not name the kernel's NFS server as the user of the RDMA port")
 		}
 		if t.Failed() {
 			t.Logf("%s", a.text)
@@ -154,7 +154,7 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// TestConnect: the kernel's server is found by iWARP in software on siw, and not on rxe, which is another wire.
+// TestConnect wants the doctor to reach the kernel's server by software iWARP on siw, but not on rxe, which uses RoCE.
 func TestConnect(t *testing.T) {
 	for name, want := range map[string]string{"siw": "tcp connected, iwarp connected, verbs no-provider", "rxe": "tcp connected, iwarp refused, verbs no-provider"} {
 		t.Run(name, func(t *testing.T) {
@@ -171,10 +171,10 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// TestOurs: our server, which is in a network namespace that is not its sysfs's, and says that its address has RDMA.
+// TestOurs connects to our server outside. Its network namespace is not that of its sysfs, and it reports that its address has RDMA.
 func TestOurs(t *testing.T) {
 	host := guest.ForTest(t)
-	const port = "1445" // an ordinary user may take this one
+	const port = "1445" // a user other than root may not listen on 445
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "fileserver.yaml")
 	if err := os.WriteFile(file, []byte("smb: {port: "+port+"}\n"), 0o644); err != nil {
 		t.Fatal(err)

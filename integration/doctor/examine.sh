@@ -1,18 +1,18 @@
-# Has the doctor look at this guest with no RDMA device, and with one of each kind. $1 is the program.
+# Runs the doctor in this guest without an RDMA device, and with one of each kind. $1 is the program.
 set -e
 bin=$1 dev=$GUEST_DEV
 mkdir -p /srv/data
 export FILESERVER_STATE_DIR=/tmp/state
 "$bin" user add ann --uid 1 --gid 1 <<<secret >/dev/null
 
-# doctor NAME [FLAG...] looks, and says between marks what it saw.
+# doctor NAME [FLAG...] prints the doctor's report between marks.
 doctor() {
   echo "=== $1"
   local status=0
   "$bin" doctor --json --share data=/srv/data --listen 0.0.0.0 --allow 198.18.1.0/24 "${@:2}" || status=$?
   echo "=== status $status"
 }
-# active DEVICE waits until a port is.
+# active DEVICE waits until the device's port is active.
 active() { for _ in {1..100}; do rdma link show "$1/1" | grep -q ACTIVE && return; sleep 0.05; done; rdma link; return 1; }
 
 doctor none
@@ -42,12 +42,12 @@ doctor link-down
 
 rdma link delete siw1
 
-# The kernel's NFS server has the ports, by way of siw that of iWARP, too.
+# The kernel's NFS server uses the ports, and through siw also that of iWARP.
 rdma link add siw0 type siw netdev "$dev"
 active siw0
 mkdir -p /var/lib/nfs/v4recovery
 mount -t nfsd nfsd /proc/fs/nfsd
-echo -3 >/proc/fs/nfsd/versions # which wants rpcbind
+echo -3 >/proc/fs/nfsd/versions # version 3 needs rpcbind
 for port in "tcp 2049" "rdma 20049"; do echo "$port" >/proc/fs/nfsd/portlist; done
 echo 1 >/proc/fs/nfsd/threads
 doctor knfsd

@@ -1,5 +1,5 @@
-// Command fuzz runs every fuzz target of the module for a while, some side by side,
-// and prints a table of what each did.
+// Command fuzz runs every fuzz target of the module for a given time, several at once,
+// and prints a table of their results.
 package main
 
 import (
@@ -18,15 +18,15 @@ import (
 	"time"
 )
 
-// target is a fuzz function of a package, which is a directory: "./smb/wire".
+// target is a fuzz function of a package. pkg is its directory, such as "./smb/wire".
 type target struct{ pkg, name string }
 
 func (t target) String() string { return strings.TrimPrefix(t.pkg, "./") + "." + t.name }
 
 func main() {
-	each := flag.Duration("time", 30*time.Second, "how long each target is fuzzed")
-	jobs := flag.Int("jobs", runtime.NumCPU(), "how many targets are fuzzed side by side, each with one worker")
-	only := flag.String("run", "", "fuzz the targets whose package and name, as in smb/wire.FuzzHeader, match this regular expression")
+	each := flag.Duration("time", 30*time.Second, "time to fuzz each target")
+	jobs := flag.Int("jobs", runtime.NumCPU(), "number of targets to fuzz at once, each with one worker")
+	only := flag.String("run", "", "fuzz only the targets whose package and name, such as smb/wire.FuzzHeader, match this regular expression")
 	flag.Parse()
 	match, err := regexp.Compile(*only)
 	if err != nil {
@@ -87,8 +87,8 @@ func targets(root string, match *regexp.Regexp) ([]target, error) {
 	return all, err
 }
 
-// fuzzAll fuzzes the targets, as many side by side as jobs says, and returns their
-// results in the order of the targets. Targets that ctx ends before are left out.
+// fuzzAll fuzzes the targets, jobs of them at once, and returns their results in the
+// order of the targets. Targets that have not started when ctx ends are omitted.
 func fuzzAll(ctx context.Context, all []target, each time.Duration, jobs int) []result {
 	results := make([]result, len(all))
 	turns := make(chan struct{}, jobs)
@@ -113,9 +113,9 @@ func fuzzAll(ctx context.Context, all []target, each time.Duration, jobs int) []
 // fuzz fuzzes one target with one worker.
 func fuzz(ctx context.Context, t target, each time.Duration) result {
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String(), "-parallel", "1",
-		// Without a bound most of the time goes into making inputs smaller whose coverage is not the same every time.
+		// Without a limit the fuzzer spends most of its time on minimizing inputs whose coverage varies.
 		"-fuzzminimizetime", "100x", t.pkg)
-	// The fuzzer minimises and stores what it has found when it is interrupted.
+	// On an interrupt the fuzzer minimizes and stores a failing input.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
 	out, err := cmd.CombinedOutput()

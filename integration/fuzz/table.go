@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// result is what fuzzing a target came to.
+// result is the result of fuzzing a target.
 type result struct {
 	target  target
 	execs   int64
@@ -16,7 +16,7 @@ type result struct {
 	found   int64 // new interesting inputs
 	corpus  int64 // interesting inputs in all
 	crashes int   // failing inputs that were written to testdata/fuzz
-	failed  bool  // the command failed, also where no input is to blame
+	failed  bool  // the command failed, perhaps without a failing input
 }
 
 var (
@@ -24,7 +24,7 @@ var (
 	crash    = regexp.MustCompile(`(?m)^\s*Failing input written to `)
 )
 
-// parseRun reads the output of "go test -fuzz": its last progress line counts from the start.
+// parseRun parses the output of "go test -fuzz". Its last progress line has the totals.
 func parseRun(out string) result {
 	var r result
 	r.crashes = len(crash.FindAllString(out, -1))
@@ -34,14 +34,14 @@ func parseRun(out string) result {
 	}
 	last := make([]int64, 7)
 	for i, s := range all[len(all)-1][1:] {
-		last[i+1], _ = strconv.ParseInt(s, 10, 64) // a group that is missing counts 0
+		last[i+1], _ = strconv.ParseInt(s, 10, 64) // 0 if the group is missing
 	}
 	r.execs, r.found, r.corpus = last[4], last[5], last[6]
 	r.rate = r.execs / max(1, last[1]*3600+last[2]*60+last[3])
 	return r
 }
 
-// line returns the result in one line, for progress.
+// line returns the result as one line, to show progress.
 func (r result) line() string {
 	return fmt.Sprintf("%s: %d executions, %d new interesting inputs, %d crashes",
 		r.target, r.execs, r.found, r.crashes)

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// attack is a case. To add one, write it in a file of its own, and its name in attacks.
+// attack is a test case. To add a group of cases, write a file for them and add its list to attacks.
 type attack struct {
-	name   string   // what it is; S1 to S19 are the review's numbers
+	name   string   // what the attacker does; S1 to S19 are the numbers of issue 8
 	factor float64  // how many times its usual time the victim's work may take
-	config string   // sections of the configuration, beside the frame's
-	ways   []string // the victim's; nil: all
-	// run attacks. It returns when the attack is in force, which it stays until the rig's ctx ends.
+	config string   // sections of the configuration, in addition to frame
+	ways   []string // the ways in that the victim uses; nil: all
+	// run starts the attack and returns when it is under way. The attack goes on until the rig's ctx ends.
 	run func(*rig)
-	// after looks at what the attack has left behind, before it ends; nil: nothing.
+	// after checks the server's state just before the attack ends; nil: no check.
 	after func(*rig)
 }
 
-// attacks are all cases.
+// attacks are all the cases.
 var attacks = slices.Concat(idleAttacks, unreadAttacks, nfsAttacks)
 
-// TestHostile: the victim's work goes on, whatever others do. It prints what each attack cost the victim.
+// TestHostile wants the victim's work to go on during each attack. It prints how long the work took before and during each.
 func TestHostile(t *testing.T) {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -51,7 +51,7 @@ func TestHostile(t *testing.T) {
 			for i, v := range victims {
 				took, err := v.work(t.Context())
 				if err != nil {
-					t.Errorf("%s: the attack stops the victim's work: %v", v.way, err)
+					t.Errorf("%s: the victim's work fails during the attack: %v", v.way, err)
 					fmt.Fprintf(w, "%s\t%s\t%v\tfails\t\t%v\n", a.name, v.way, usual[i].Round(time.Millisecond), a.factor)
 					continue
 				}

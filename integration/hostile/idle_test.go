@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// small has room for few connections.
+// small is a configuration with few connections.
 const small = "limits: {memory: 64MiB, connections: 32, connections_per_address: 24, half_open_timeout: 5s, idle_timeout: 10s}\n"
 
-// flood opens connections on all ways in, and another for each that is closed.
+// flood opens connections on all ways in, and replaces those that are closed.
 func flood(r *rig, from netip.Addr, each int) {
 	for _, way := range ways {
 		for range each {
 			r.Go(func(ctx context.Context) {
 				for ctx.Err() == nil {
 					if c, err := r.dial(from, way); err == nil {
-						_, _ = c.Read(make([]byte, 1)) // until the server, or the end of the attack, closes it
+						_, _ = c.Read(make([]byte, 1)) // returns when the server, or the end of the attack, closes c
 						_ = c.Close()
 					}
-					time.Sleep(100 * time.Millisecond) // an attacker on the same processors would slow down everything
+					time.Sleep(100 * time.Millisecond) // without a pause the attacker would use up the processors of this machine
 				}
 			})
 		}
 	}
-	time.Sleep(200 * time.Millisecond) // the attack is in force
+	time.Sleep(200 * time.Millisecond) // for the connections to be made
 }
 
-// idleAttacks take connections and do nothing with them.
+// idleAttacks take connections and send nothing on them.
 var idleAttacks = []attack{{
 	name: "S3, S10: a stranger takes all connections", factor: 20, config: small,
 	run:   func(r *rig) { flood(r, strangerAddr, 40) },

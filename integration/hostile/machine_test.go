@@ -25,8 +25,8 @@ import (
 	"fileserver/vfs/vfstest/mem"
 )
 
-// serverOf is set in the copy of the test binary that is a server: to its configuration, its state directory, how many
-// descriptors it may have and how many milliseconds to stop.
+// serverOf is the environment variable that makes the test binary a server. Its value holds the configuration, the state
+// directory, the number of descriptors, and the milliseconds that stopping may take.
 const serverOf = "FILESERVER_HOSTILE_SERVER"
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve is a server until its standard input ends.
+// serve runs a server until its standard input ends.
 func serve(args string) error {
 	var file, stateDir string
 	var descriptors, stopTime uint64
@@ -69,13 +69,13 @@ func serve(args string) error {
 	return s.Stop(ctx)
 }
 
-// process is a server in a process of its own.
+// process is a server in its own process.
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 }
 
-// startProcess starts a server with no more than so many descriptors, and so much time to stop.
+// startProcess starts a server that may have so many descriptors and may take stopTime to stop.
 func startProcess(r *rig, descriptors int, stopTime time.Duration) *process {
 	r.Helper()
 	exe, err := os.Executable()
@@ -102,10 +102,10 @@ func (p *process) beginStop() { _ = p.stdin.Close() }
 // stop stops the server and waits for its end.
 func (p *process) stop() error {
 	p.beginStop()
-	return p.cmd.Wait() // fails at once when it has been called before
+	return p.cmd.Wait() // a second call returns an error at once
 }
 
-// threads counts the threads of the server.
+// threads returns the number of the server's threads.
 func (p *process) threads(t *testing.T) int {
 	t.Helper()
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.cmd.Process.Pid))
@@ -115,7 +115,7 @@ func (p *process) threads(t *testing.T) int {
 	return len(list)
 }
 
-// mount is a greedy client's mount of NFS 4.1.
+// mount mounts the share with NFS 4.1 from an address.
 func (r *rig) mount(from netip.Addr) client.Client {
 	r.Helper()
 	nc, err := r.dialReserved(from, "nfs tcp")
@@ -126,8 +126,8 @@ func (r *rig) mount(from netip.Addr) client.Client {
 	return m
 }
 
-// TestDescriptors (S7): a client that opens all files it can leaves descriptors for others' files, for new
-// connections and for the server.
+// TestDescriptors (S7) has a client open as many files as it can. The server must keep descriptors for others' files, for
+// new connections and for itself.
 func TestDescriptors(t *testing.T) {
 	var p *process
 	r := newRigOf(t, "", func(r *rig) { p = startProcess(r, 1024, patience) })
@@ -164,11 +164,11 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// TestStalledDisk (S1): when the disk of a share stalls, work on another share goes on, as old clients' and as newcomers',
-// the threads are bounded, and the server stops within its time.
+// TestStalledDisk (S1) stalls the disk of one share. Work on another share must go on, for clients that are connected and
+// for new ones. The threads must stay bounded, and the server must stop in time.
 func TestStalledDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
-		return // to mount needs the superuser
+		return // mounting needs root
 	}
 	below := mem.New(mem.Options{})
 	disk := fusetest.Mount(t, below, lock.New())
@@ -220,7 +220,7 @@ func TestStalledDisk(t *testing.T) {
 	close(stalled)
 	for end := time.Now().Add(patience); sent.Load() < clients*depth; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d of %d requests are sent", sent.Load(), clients*depth)
+			t.Fatalf("only %d of %d requests were sent", sent.Load(), clients*depth)
 		}
 	}
 	for _, way := range ways {
@@ -240,11 +240,11 @@ func TestStalledDisk(t *testing.T) {
 			break
 		}
 	}
-	// The kernel keeps the threads, and so the process, until the disk answers.
+	// The process cannot exit until the disk answers, because its threads are blocked in the kernel.
 	below.SetHook(nil)
 	close(release)
 	if err := p.stop(); err == nil {
-		t.Error("the server says that it has stopped in order")
+		t.Error("the server reports a graceful stop")
 	}
 	r.endAttack()
 }

@@ -14,13 +14,13 @@ import (
 	"fileserver/nfs/xdr"
 )
 
-// nfsAttacks go for what the server remembers of NFSv4 clients.
+// nfsAttacks attack the server's state of NFSv4 clients.
 var nfsAttacks = []attack{{
 	name: "S2: a program of a client's user claims to be root", factor: 10,
 	config: "nfs: {port: 0, rdma_port: 0}\n", ways: []string{"nfs tcp"},
 	run: func(r *rig) {
 		if os.Geteuid() != 0 {
-			r.Skip("the victim, too, has no reserved port")
+			r.Skip("without root the victim has no reserved port either")
 		}
 		c, err := r.dial(greedyAddr, "nfs tcp")
 		r.check(err)
@@ -40,7 +40,7 @@ var nfsAttacks = []attack{{
 	run: func(r *rig) {
 		for i := range 100 {
 			c, err := r.dialReserved(strangerAddr, "nfs tcp")
-			if err != nil { // not even that
+			if err != nil { // the connection is refused, too
 				continue
 			}
 			if _, st := newAttacker(c).exchange(r.ctx, fmt.Sprint("stranger", i), 1); st == proto.OK {
@@ -68,9 +68,9 @@ var nfsAttacks = []attack{{
 				had++
 			}
 		}
-		r.Logf("it has %d sessions", had)
+		r.Logf("the greedy client has %d sessions", had)
 		if had == 0 || had > 2000 {
-			r.Errorf("it has %d sessions", had)
+			r.Errorf("the greedy client has %d sessions", had)
 		}
 	},
 }, {
@@ -87,7 +87,7 @@ var nfsAttacks = []attack{{
 	},
 }}
 
-// attacker is a client of NFSv4.1 that does what it likes.
+// attacker is an NFSv4.1 client that ignores the server's limits.
 type attacker struct{ c *rpcclient.Client }
 
 func newAttacker(c net.Conn) attacker {
@@ -100,7 +100,7 @@ func (r *rig) newGreedy() attacker {
 	return newAttacker(c)
 }
 
-// compound sends a COMPOUND of one operation; the decoder is at the operation's results.
+// compound sends a COMPOUND of one operation and returns a decoder at the operation's results.
 func (a attacker) compound(ctx context.Context, op proto.Op, args []byte) (xdr.Decoder, proto.Status) {
 	var b []byte
 	for _, v := range []uint32{0, 1, 1, uint32(op)} { // no tag, minor version, operations
@@ -116,7 +116,7 @@ func (a attacker) compound(ctx context.Context, op proto.Op, args []byte) (xdr.D
 	return d, st
 }
 
-// exchanged is a client ID, and the sequence number of its CREATE_SESSION.
+// exchanged is the result of EXCHANGE_ID: a client ID, and the sequence number for its CREATE_SESSION.
 type exchanged struct {
 	id  uint64
 	seq uint32
@@ -134,12 +134,12 @@ func (a attacker) exchange(ctx context.Context, owner string, verifier uint64) (
 	return exchanged{d.Uint64(), d.Uint32()}, st
 }
 
-// session makes a session with as much of everything as there is.
+// session creates a session with the largest channel attributes.
 func (a attacker) session(ctx context.Context, e exchanged, seq uint32) proto.Status {
 	most := proto.ChannelAttrs{MaxRequest: 1 << 20, MaxResponse: 1 << 20, MaxResponseCached: 1 << 20, MaxOps: 64, MaxRequests: 1024}
 	b := xdr.AppendUint32(xdr.AppendUint32(xdr.AppendUint64(nil, e.id), seq), 0)
 	b = most.Append(most.Append(b))
-	for _, v := range [...]uint32{1 << 30, 1, 0} { // a callback program, by AUTH_NONE
+	for _, v := range [...]uint32{1 << 30, 1, 0} { // a callback program, and AUTH_NONE
 		b = xdr.AppendUint32(b, v)
 	}
 	_, st := a.compound(ctx, proto.OpCreateSession, b)

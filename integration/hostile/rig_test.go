@@ -25,40 +25,40 @@ import (
 	"fileserver/smb/ntlm"
 )
 
-// Where the three come from. The victim's address is also the server's.
+// Addresses of the three. The victim's address is also the server's.
 var (
 	victimAddr   = netip.MustParseAddr("127.0.0.1")
 	strangerAddr = netip.MustParseAddr("127.0.0.2")
 	greedyAddr   = netip.MustParseAddr("127.0.0.3")
 )
 
-// frame is the configuration of every case. A case adds sections of its own: limits, above all.
+// frame is the configuration of every case. A case adds its own sections, mostly limits.
 const frame = `
 listen: [127.0.0.1]
 allow: [127.0.0.1/32, 127.0.0.3/32, 127.0.1.0/24]
 `
 
-// These are the sections with the share and the ports; a case that has more to say of them replaces them.
+// These sections set the share and the ports. A case may replace them.
 const (
 	shareSection = "shares: {data: {path: data, nfs: {squash: none}}}\n"
-	nfsSection   = "nfs: {port: 0, rdma_port: 0, privileged_ports: false}\n" // the victim over RDMA has an ordinary port
+	nfsSection   = "nfs: {port: 0, rdma_port: 0, privileged_ports: false}\n" // over RDMA the victim's port is not reserved
 	smbSection   = "smb: {enabled: true, port: 0, rdma_port: 0}\n"
 )
 
-// rig is a server under attack, and its victim's means.
+// rig is a server under attack, with the clients' RDMA provider and buffers.
 type rig struct {
 	*testing.T
 	cfg      *config.Config
 	log      *servertest.Log
 	at       map[string]netip.AddrPort // by protocol and transport: "nfs tcp", "smb iwarp"
-	pool     *slab.Pool                // the clients'
-	provider *iwarp.Provider           // the clients'
+	pool     *slab.Pool                // of the clients
+	provider *iwarp.Provider           // of the clients
 
-	ctx  context.Context // ends when the attack is to end
+	ctx  context.Context // ends with the attack
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 	mu   sync.Mutex
-	open []net.Conn // the attackers'
+	open []net.Conn // the attackers' connections
 }
 
 // newRig starts a server with the configuration of a case.
@@ -71,7 +71,7 @@ func newRig(t *testing.T, yaml string) *rig {
 	})
 }
 
-// newRigOf is newRig with a server that start starts and the end of the test stops.
+// newRigOf is newRig with a server that start starts.
 func newRigOf(t *testing.T, yaml string, start func(*rig)) *rig {
 	t.Helper()
 	for section, text := range map[string]string{"shares:": shareSection, "nfs:": nfsSection, "smb:": smbSection} {
@@ -118,7 +118,7 @@ func (r *rig) endAttack() {
 	r.wg.Wait()
 }
 
-// Go runs a part of the attack that lasts until ctx, which is the rig's, ends.
+// Go runs a part of the attack on a goroutine. f must return when ctx, the rig's, ends.
 func (r *rig) Go(f func(ctx context.Context)) { r.wg.Go(func() { f(r.ctx) }) }
 
 // dial connects an attacker over TCP. The connection is closed with the attack.
@@ -126,7 +126,7 @@ func (r *rig) dial(from netip.Addr, service string) (net.Conn, error) {
 	return r.dialPort(netip.AddrPortFrom(from, 0), service)
 }
 
-// dialReserved is dial from a reserved port, which NFS servers may ask for.
+// dialReserved is dial from a reserved port, which NFS servers may require.
 func (r *rig) dialReserved(from netip.Addr, service string) (c net.Conn, err error) {
 	for port := uint16(1023); port > 512; port-- {
 		c, err = r.dialPort(netip.AddrPortFrom(from, port), service)
@@ -158,7 +158,7 @@ func (r *rig) dialPort(from netip.AddrPort, service string) (net.Conn, error) {
 	return c, nil
 }
 
-// target is how a client reaches the share: "nfs tcp", "nfs iwarp", "smb tcp", "smb iwarp".
+// target returns the address of the share for a way in: "nfs tcp", "nfs iwarp", "smb tcp" or "smb iwarp".
 func (r *rig) target(way string) *bench.Target {
 	proto, transport, _ := strings.Cut(way, " ")
 	at := r.at[way]
@@ -169,19 +169,19 @@ func (r *rig) target(way string) *bench.Target {
 	}
 }
 
-// ways are the ways in.
+// ways are the ways in to the server.
 var ways = []string{"nfs tcp", "nfs iwarp", "smb tcp", "smb iwarp"}
 
 const (
 	workSize = 64 << 10         // bytes written and read in a round
-	rounds   = 3                // of the victim, on each way
+	rounds   = 3                // of the victim's work on each way
 	patience = 20 * time.Second // for all rounds on one way
-	// shortest is the least that a way's rounds are taken to last: on a machine that does other things
-	// besides, less says nothing.
+	// shortest replaces usual times that are shorter. On a busy machine a factor of a shorter time would
+	// mean nothing.
 	shortest = 60 * time.Millisecond
 )
 
-// victim is an admitted client. It has a session that lives through the attack.
+// victim is an admitted client. It has a session that lasts through the attack.
 type victim struct {
 	r       *rig
 	way     string
@@ -197,7 +197,7 @@ func (r *rig) newVictim(way string) *victim {
 	return &victim{r, way, s}
 }
 
-// work does some rounds, in the session there is and as a newcomer, and returns how long they took.
+// work does some rounds, both in the victim's session and in a new one, and returns how long they took.
 func (v *victim) work(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -205,24 +205,24 @@ func (v *victim) work(ctx context.Context) (time.Duration, error) {
 	for i := range rounds {
 		name := fmt.Sprintf("victim-%s-%d", strings.ReplaceAll(v.way, " ", "-"), i)
 		if err := round(ctx, v.session, name); err != nil {
-			return 0, fmt.Errorf("in the session that was there before: %w", err)
+			return 0, fmt.Errorf("in the session from before the attack: %w", err)
 		}
 		s, err := bench.Dial(ctx, v.r.target(v.way))
 		if err != nil {
-			return 0, fmt.Errorf("as a newcomer: %w", err)
+			return 0, fmt.Errorf("in a new session: %w", err)
 		}
 		err = round(ctx, s, name)
 		if cerr := s.Close(); err == nil {
 			err = cerr
 		}
 		if err != nil {
-			return 0, fmt.Errorf("as a newcomer: %w", err)
+			return 0, fmt.Errorf("in a new session: %w", err)
 		}
 	}
 	return time.Since(start), nil
 }
 
-// round makes a file, writes, reads back and removes it.
+// round creates a file, writes it, reads it back and removes it.
 func round(ctx context.Context, s bench.Session, name string) error {
 	f, err := s.Open(ctx, name)
 	if err != nil {
@@ -243,7 +243,7 @@ func round(ctx context.Context, s bench.Session, name string) error {
 		return err
 	}
 	if !bytes.Equal(got, want) {
-		return fmt.Errorf("%s: what was read is not what was written", name)
+		return fmt.Errorf("%s: the data read differs from the data written", name)
 	}
 	if err := f.Close(ctx); err != nil {
 		return err
@@ -251,7 +251,7 @@ func round(ctx context.Context, s bench.Session, name string) error {
 	return s.Remove(ctx, name)
 }
 
-// logged checks that the server's log has the texts.
+// logged fails the test unless the server's log contains the texts.
 func (r *rig) logged(texts ...string) {
 	r.Helper()
 	for _, text := range texts {

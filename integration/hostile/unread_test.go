@@ -10,7 +10,7 @@ import (
 	"fileserver/nfs/rpc"
 )
 
-// unreadAttacks ask for much and take no replies.
+// unreadAttacks request much data and read no replies.
 var unreadAttacks = []attack{{
 	name: "S6: ten connections of NFS over TCP leave their replies unread", factor: 10, config: "limits: {memory: 64MiB}\n",
 	run: func(r *rig) {
@@ -35,7 +35,7 @@ var unreadAttacks = []attack{{
 			c.SetWriteDeadline(time.Now().Add(5 * time.Second))
 			for range 100 {
 				if _, err := c.Write(read); err != nil {
-					break // the server reads no more of it
+					break // the server has stopped reading
 				}
 			}
 		}
@@ -43,14 +43,14 @@ var unreadAttacks = []attack{{
 	},
 }}
 
-// readCall is a record with a READ of NFSv3 of the first n bytes of a file.
+// readCall returns an RPC record with an NFSv3 READ of the first n bytes of a file.
 func (r *rig) readCall(name string, n int) []byte {
 	r.Helper()
 	cred := client.Cred{}
 	caller, err := client.DialTCP(r.ctx, r.at["nfs tcp"].String(), cred)
 	r.check(err)
-	heard := &listeningCaller{Caller: caller, cred: cred.Append(nil)}
-	m, err := client.MountV3(r.ctx, heard, client.Options{Host: victimAddr.String(), Path: "/data"})
+	recorded := &recordingCaller{Caller: caller, cred: cred.Append(nil)}
+	m, err := client.MountV3(r.ctx, recorded, client.Options{Host: victimAddr.String(), Path: "/data"})
 	r.check(err)
 	defer m.Close(r.ctx)
 	f, err := m.Open(r.ctx, name, false)
@@ -60,26 +60,26 @@ func (r *rig) readCall(name string, n int) []byte {
 	_, err = io.Read(r.ctx, 0, n)
 	r.check(err)
 	r.check(io.Release())
-	return append(binary.BigEndian.AppendUint32(nil, 1<<31|uint32(len(heard.last))), heard.last...)
+	return append(binary.BigEndian.AppendUint32(nil, 1<<31|uint32(len(recorded.last))), recorded.last...)
 }
 
-// listeningCaller remembers the last call.
-type listeningCaller struct {
+// recordingCaller records the last call.
+type recordingCaller struct {
 	client.Caller
 	cred, last []byte
 }
 
-func (c *listeningCaller) NewSlot(ctx context.Context, n int) (client.Slot, error) {
+func (c *recordingCaller) NewSlot(ctx context.Context, n int) (client.Slot, error) {
 	s, err := c.Caller.NewSlot(ctx, n)
-	return listeningSlot{s, c}, err
+	return recordingSlot{s, c}, err
 }
 
-type listeningSlot struct {
+type recordingSlot struct {
 	client.Slot
-	c *listeningCaller
+	c *recordingCaller
 }
 
-func (s listeningSlot) Do(ctx context.Context, call *client.Call) error {
+func (s recordingSlot) Do(ctx context.Context, call *client.Call) error {
 	s.c.last = rpc.AppendCall(nil, 1, call.Prog, call.Vers, call.Proc, rpc.AuthSys, s.c.cred)
 	s.c.last = append(s.c.last, call.Args...)
 	return s.Slot.Do(ctx, call)

@@ -9,7 +9,7 @@ import (
 	"fileserver/rdma"
 )
 
-// errEnded: the peer has ended the connection in order.
+// errEnded says that the peer ended the connection by a disconnect.
 var errEnded = errors.New("interop: the peer has ended the connection")
 
 // memory is registered memory.
@@ -18,7 +18,7 @@ type memory struct {
 	mr  rdma.MR
 }
 
-// register takes n bytes, cleared, from the pool and registers them.
+// register takes n bytes from the pool, clears them and registers them.
 func register(ctx context.Context, pool *slab.Pool, pd rdma.PD, n int, access rdma.Access) (*memory, error) {
 	buf, err := pool.Get(ctx, n)
 	if err != nil {
@@ -45,18 +45,18 @@ func (m *memory) sge(off, n int) rdma.SGE {
 	return rdma.SGE{Addr: m.mr.Addr() + uint64(off), Length: uint32(n), LKey: m.mr.LKey()}
 }
 
-// conn is a connection with one completion queue. It is for one goroutine.
+// conn is a connection with one completion queue. One goroutine uses it.
 type conn struct {
 	id     rdma.ID
 	cq     rdma.CQ
 	qp     rdma.QP
 	batch  [16]rdma.WC
-	early  []rdma.WC // polled by wait, not yet asked for
+	other  []rdma.WC // completions that wait polled while it waited for another operation
 	failed *rdma.WC  // the first that did not succeed
-	over   bool      // a post has told that the connection has ended; completions may still be there
+	over   bool      // a post has failed because the connection ended; completions may still be queued
 }
 
-// open makes the queue pair of an ID, which stays the caller's when it fails.
+// open creates the queue pair of an ID. If it fails, the caller still owns the ID.
 func open(id rdma.ID, pd rdma.PD, sends, recvs int) (*conn, error) {
 	cq, err := id.Device().CreateCQ(sends + recvs)
 	if err != nil {
@@ -71,7 +71,7 @@ func open(id rdma.ID, pd rdma.PD, sends, recvs int) (*conn, error) {
 
 func (c *conn) close() error { return errors.Join(c.id.Close(), c.cq.Close()) }
 
-// accept grants a request the READs it asks for.
+// accept accepts a connection request with the READs that it asks for.
 func (c *conn) accept() error {
 	peer := c.id.Remote()
 	return c.id.Accept(rdma.ConnParams{IRD: peer.IRD, ORD: peer.ORD, RNRRetry: 7})
@@ -81,8 +81,8 @@ func (c *conn) recv(id uint64, e rdma.SGE) error {
 	return c.qp.PostRecv([]rdma.RecvWR{{ID: id, SGL: []rdma.SGE{e}}})
 }
 
-// posted takes the error of a post: a connection that has ended is poll's to tell of,
-// after what arrived before.
+// posted filters the error of a post. If the connection has ended, poll returns that
+// error, after the completions of everything that arrived before.
 func (c *conn) posted(err error) error {
 	if errors.Is(err, rdma.ErrNotConnected) {
 		c.over = true
@@ -91,7 +91,7 @@ func (c *conn) posted(err error) error {
 	return err
 }
 
-// poll waits for completions, all of them successes. They are good until the next call.
+// poll waits for completions and returns only successes. They are valid until the next call.
 func (c *conn) poll(ctx context.Context) ([]rdma.WC, error) {
 	if c.failed != nil {
 		return nil, c.failure(ctx, *c.failed)
@@ -111,13 +111,13 @@ func (c *conn) poll(ctx context.Context) ([]rdma.WC, error) {
 			if i == 0 {
 				return nil, c.failure(ctx, wc)
 			}
-			return c.batch[:i], nil // what was before it counts
+			return c.batch[:i], nil // the completions before it are valid
 		}
 	}
 	return c.batch[:n], nil
 }
 
-// failure says why a request did not complete.
+// failure returns the error of a completion that is not a success.
 func (c *conn) failure(ctx context.Context, wc rdma.WC) error {
 	if wc.Status != rdma.StatusWRFlushErr {
 		return &rdma.CompletionError{Opcode: wc.Opcode, Status: wc.Status}
@@ -125,7 +125,7 @@ func (c *conn) failure(ctx context.Context, wc rdma.WC) error {
 	return c.end(ctx)
 }
 
-// end waits for the end of the connection, and says why it ended.
+// end waits for the end of the connection and returns the reason.
 func (c *conn) end(ctx context.Context) error {
 	for {
 		select {
@@ -145,12 +145,12 @@ func (c *conn) end(ctx context.Context) error {
 	}
 }
 
-// wait returns the next completion of an operation; others wait for their own call.
+// wait returns the next completion of an operation. It keeps those of other operations for later calls.
 func (c *conn) wait(ctx context.Context, op rdma.Opcode) (rdma.WC, error) {
 	for {
-		for i, wc := range c.early {
+		for i, wc := range c.other {
 			if wc.Opcode == op {
-				c.early = append(c.early[:i], c.early[i+1:]...)
+				c.other = append(c.other[:i], c.other[i+1:]...)
 				return wc, nil
 			}
 		}
@@ -158,6 +158,6 @@ func (c *conn) wait(ctx context.Context, op rdma.Opcode) (rdma.WC, error) {
 		if err != nil {
 			return rdma.WC{}, err
 		}
-		c.early = append(c.early, wcs...)
+		c.other = append(c.other, wcs...)
 	}
 }

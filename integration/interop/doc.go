@@ -1,8 +1,8 @@
-// Package interop is the other end of the programs by which RDMA stacks are tried
-// against each other: rdma-core's rping, server and client ([ServeRping], [Rping]),
-// and the server that perftest's clients want ([Perftest]). They use the verbs as
-// any provider gives them, and check what they can of what arrives.
+// Package interop is the other side of the programs that test RDMA stacks against
+// each other: the server and the client of rdma-core's rping ([ServeRping], [Rping]),
+// and the server of perftest's clients ([Perftest]). It works with any provider, and
+// checks the data that arrives as far as the programs allow.
 //
-// Nothing here is for serving files. The memory that perftest asks for is open to
-// the peer, and who connects is trusted to speak the program's protocol.
+// It is only for tests: perftest gives the peer access to memory, and the peer is
+// trusted to follow the program's protocol.
 package interop

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a provider that listens, and the memory of both sides.
+// rig is a listening provider, and the memory of both sides.
 type rig struct {
 	t    *testing.T
 	ctx  context.Context
@@ -27,7 +27,7 @@ type rig struct {
 	pool *slab.Pool
 }
 
-// onEach runs a test with the providers that need nothing of the machine.
+// onEach runs a test with each provider that needs no RDMA device.
 func onEach(t *testing.T, f func(r *rig)) {
 	for name, open := range map[string]func() (rdma.Provider, error){
 		"iwarp": func() (rdma.Provider, error) { return iwarp.New(iwarp.Config{}) },
@@ -112,8 +112,8 @@ func TestRping(t *testing.T) {
 	})
 }
 
-// liar is a server of rping that answers, but does not move the data.
-func (r *rig) liar(fail func(p *pinger) error) <-chan error {
+// faultyServer is an rping server that answers with fail, which does not move the data.
+func (r *rig) faultyServer(fail func(p *pinger) error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		id, err := r.l.Accept(r.ctx)
@@ -130,11 +130,11 @@ func (r *rig) liar(fail func(p *pinger) error) <-chan error {
 	return done
 }
 
-// TestRpingFails: the client tells a server that does nothing from one that works.
+// TestRpingFails wants errors from a client whose server does not move the data, and from a server whose client breaks the protocol.
 func TestRpingFails(t *testing.T) {
 	onEach(t, func(r *rig) {
 		for want, fail := range map[string]func(p *pinger) error{
-			"changed": func(p *pinger) error {
+			"bytes that came back differ": func(p *pinger) error {
 				for range 2 {
 					if _, err := p.hear(r.ctx); err != nil {
 						return err
@@ -151,16 +151,16 @@ func TestRpingFails(t *testing.T) {
 				return errors.Join(err, p.leave(r.ctx))
 			},
 		} {
-			done := r.liar(fail)
+			done := r.faultyServer(fail)
 			if got, err := Rping(r.ctx, r.resolve(), r.pool, 3, 100); err == nil || !strings.Contains(err.Error(), want) || got.Rounds != 0 {
 				t.Errorf("%+v, %v; want %s", got, err, want)
 			}
 			r.check(<-done)
 		}
 		if _, err := Rping(r.ctx, r.resolve(), r.pool, 3, RpingMin-1); err == nil {
-			t.Error("a size below rping's own was taken")
+			t.Error("a size below rping's minimum was accepted")
 		}
-		// And the server a client that names more than it takes, or says something else.
+		// The server must refuse a buffer that is too large and a message of the wrong length.
 		for _, n := range []int{infoSize, infoSize - 1} {
 			wait := r.serve()
 			p, err := newPinger(r.ctx, r.resolve(), r.pool, 100, rdma.AccessLocalWrite)

@@ -9,54 +9,54 @@ import (
 	"fileserver/rdma"
 )
 
-// Test is what the client of a [Perftest] server runs.
+// Test is the test that the client of a [Perftest] server runs.
 type Test uint8
 
-// Tests. The client does not tell which it is.
+// Tests. The client does not say which one it runs, so the caller must.
 const (
 	TestRDMA    Test = iota // ib_read_lat, ib_read_bw, ib_write_bw
-	TestSendLat             // ib_send_lat: each message is answered
+	TestSendLat             // ib_send_lat: the server answers each message
 	TestSendBW              // ib_send_bw
 )
 
-// PerftestConfig sizes a server.
+// PerftestConfig configures a server.
 type PerftestConfig struct {
 	Test Test
 	Pool *slab.Pool
-	// MaxMessage is the largest message or buffer, bytes (the client's -s); 0: 64 KiB.
+	// MaxMessage is the size of the largest message or buffer in bytes (the client's -s); 0: 64 KiB.
 	MaxMessage int
-	// RecvDepth is how many RECVs are posted for each data connection, at least the
-	// client's -r; 0: 512, which is perftest's.
+	// RecvDepth is the number of RECVs posted for each data connection. It must be at
+	// least the client's -r; 0: 512, which is perftest's default.
 	RecvDepth int
 }
 
-// PerftestResult is what a server has seen of a client.
+// PerftestResult holds what a server has received from and sent to a client.
 type PerftestResult struct {
-	Connections int   // for data
-	Received    int64 // messages
-	Bytes       int64 // in them
-	Answered    int64 // messages sent, of as many bytes
-	Credits     int64 // RDMA WRITEs that told an iWARP client of ib_send_bw what has arrived
-	Changed     int   // bytes of the buffer that the peer may WRITE which are not as they were
-	// What the client said of itself, at the end of a test of bandwidth: bytes, and how many times.
+	Connections int   // data connections
+	Received    int64 // messages received
+	Bytes       int64 // bytes in them
+	Answered    int64 // messages sent, each as long as the one received
+	Credits     int64 // RDMA WRITEs that told an iWARP client of ib_send_bw how much has arrived
+	Changed     int   // bytes that the peer has changed in the buffer that it may WRITE
+	// The client's report at the end of a bandwidth test: bytes per message, and number of messages.
 	Size, Iterations uint64
 }
 
-// session is one client: the connection on which the two sides agree, and those for data.
+// session is one client: its control connection, on which the two sides exchange parameters, and its data connections.
 type session struct {
 	cfg  PerftestConfig
 	pd   rdma.PD
-	open *memory // to the peer: what it READs and WRITEs
+	open *memory // that the peer may READ and WRITE
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	keys    []keys     // that the client has sent
-	numbers []uint64   // likewise
-	live    int        // data connections
+	numbers []uint64   // that the client has sent
+	live    int        // open data connections
 	result  PerftestResult
 }
 
-// Perftest waits for a client of perftest that was given -R, and serves it until it
-// has ended its connections for data, which must come to the same listener.
+// Perftest waits for a perftest client that runs with -R, and serves it until the
+// client has ended its data connections. They must come to the same listener.
 func Perftest(ctx context.Context, l rdma.Listener, cfg PerftestConfig) (PerftestResult, error) {
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = 64 << 10
@@ -85,12 +85,12 @@ func Perftest(ctx context.Context, l rdma.Listener, cfg PerftestConfig) (Perftes
 		s.result.Size, s.result.Iterations = s.numbers[0], s.numbers[1]
 	}
 	if err == nil && s.result.Connections == 0 {
-		err = errors.New("interop: perftest: the client has made no connection for data")
+		err = errors.New("interop: perftest: the client has made no data connection")
 	}
 	return s.result, errors.Join(err, s.open.close(), s.pd.Dealloc())
 }
 
-// filling is what the memory that the client may READ and WRITE has at first.
+// filling returns the initial byte i of the memory that the client may READ and WRITE.
 func filling(i int) byte { return byte(i>>8 ^ i) }
 
 func (s *session) offer(ctx context.Context) (*memory, error) {
@@ -104,7 +104,7 @@ func (s *session) offer(ctx context.Context) (*memory, error) {
 	return m, nil
 }
 
-// run serves the first connection, and those that come while it lives.
+// run serves the control connection, and the data connections that come while it is open.
 func (s *session) run(ctx context.Context, l rdma.Listener, first rdma.ID) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -148,7 +148,7 @@ func (s *session) run(ctx context.Context, l rdma.Listener, first rdma.ID) error
 			do(func() error {
 				err := k.serve(ctx, id, s.cfg.RecvDepth, k.data)
 				if s.ended(k) {
-					_ = first.Disconnect() // which the client does not do
+					_ = first.Disconnect() // the client does not
 				}
 				return err
 			})
@@ -158,7 +158,7 @@ func (s *session) run(ctx context.Context, l rdma.Listener, first rdma.ID) error
 	return errors.Join(errs...)
 }
 
-// ended counts what a data connection has done, and says whether it was the last.
+// ended adds a data connection's counts to the result, and reports whether it was the last one.
 func (s *session) ended(k *link) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

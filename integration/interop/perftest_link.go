@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	slots      = 4 // that the RECVs of a connection share, as perftest's own do
+	slots      = 4 // buffers that the RECVs of a connection share, as in perftest
 	sends      = 16
 	creditSize = 4
 )
 
-// link is one connection of a session. Its memory: slots for messages, then credits.
+// link is one connection of a session. Its memory holds slots for messages, then credits.
 type link struct {
 	*session
 	*conn
 	m        *memory
-	size     int    // of a slot
-	index    int    // among those for data
-	sending  int    // requests without a completion yet
+	size     int    // of a slot, bytes
+	index    int    // of the data connection
+	sending  int    // requests without a completion
 	received uint32 // messages
-	bytes    int64  // in them
+	bytes    int64  // in these messages
 	answered int
 	credits  int
-	credited uint32 // of the messages received, what the client was told
+	credited uint32 // received, as last written to the client
 }
 
-// serve accepts the connection and hands on what arrives, until the client ends it.
+// serve accepts the connection and passes completions to arrived, until the client ends the connection.
 func (k *link) serve(ctx context.Context, id rdma.ID, recvs int, arrived func([]rdma.WC) error) error {
 	m, err := register(ctx, k.cfg.Pool, k.pd, slots*k.size+sends*creditSize, rdma.AccessLocalWrite)
 	if err != nil {
@@ -62,25 +62,25 @@ func (k *link) serve(ctx context.Context, id rdma.ID, recvs int, arrived func([]
 
 func (k *link) slot(recv uint64) int { return int(recv%slots) * k.size }
 
-// expect posts a RECV, for the first time or again.
+// expect posts a RECV.
 func (k *link) expect(recv uint64) error {
 	return k.posted(k.recv(recv, k.m.sge(k.slot(recv), k.size)))
 }
 
-// answer sends back what has arrived, or what was written over it.
+// answer sends a message of the same length back, from the same slot.
 func (k *link) answer(wc rdma.WC) error {
 	if err := k.expect(wc.ID); err != nil {
 		return err
 	}
 	k.sending++
 	k.answered++
-	// The client waits for the answer, so nothing arrives in the slot before it has gone.
+	// The client waits for the answer, so nothing arrives in the slot before the answer is sent.
 	err := k.qp.PostSend([]rdma.SendWR{{Opcode: rdma.OpSend, Flags: rdma.SendSignaled, SGL: []rdma.SGE{k.m.sge(k.slot(wc.ID), int(wc.ByteLen))}}})
 	return k.posted(err)
 }
 
-// agree answers what the client tells of itself: with our keys its keys, with the
-// same its version, the size of its pages and cache lines, its MTU and its results.
+// agree answers the messages on the control connection: keys with our keys, and all
+// others unchanged (version, sizes of pages and cache lines, MTU, results).
 func (k *link) agree(wcs []rdma.WC) error {
 	for _, wc := range wcs {
 		if wc.Opcode != rdma.OpRecv {
@@ -109,8 +109,8 @@ func (k *link) agree(wcs []rdma.WC) error {
 	return nil
 }
 
-// data takes messages, answers those of a test of latency, and tells the client of
-// ib_send_bw on iWARP, where a SEND must find a RECV, how many have arrived.
+// data receives messages. It answers those of a latency test. For ib_send_bw on iWARP,
+// where a SEND must find a posted RECV, it tells the client how many have arrived.
 func (k *link) data(wcs []rdma.WC) error {
 	for _, wc := range wcs {
 		if wc.Opcode != rdma.OpRecv {
@@ -131,20 +131,20 @@ func (k *link) data(wcs []rdma.WC) error {
 		return nil
 	}
 	if k.received-k.credited < uint32(max(1, k.cfg.RecvDepth/4)) || k.sending == sends {
-		return nil // a completion comes here again
+		return nil // the next completion calls data again
 	}
 	return k.credit()
 }
 
-// credit WRITEs the number of messages received, in the byte order of the client,
-// which is taken to be a PC's, to where its keys said. Two exchanges are before
-// those of the keys: one precedes the connections for data, one follows them.
+// credit WRITEs the number of messages received to the address in the client's keys, in
+// little endian, which is the byte order of PCs. The first two keys are not for data
+// connections: one is exchanged before these are made, and one after.
 func (k *link) credit() error {
 	k.mu.Lock()
 	at := 2 + k.index
 	if at >= len(k.keys) {
 		k.mu.Unlock()
-		return fmt.Errorf("interop: perftest: connection %d has %d messages, and no keys", k.index, k.received)
+		return fmt.Errorf("interop: perftest: data connection %d has received %d messages, but the client has sent no keys for it", k.index, k.received)
 	}
 	to := k.keys[at]
 	k.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"fileserver/rdma"
 )
 
-// client does what perftest's clients do.
+// client behaves like perftest's clients.
 type client struct {
 	*rig
 	pd            rdma.PD
@@ -53,7 +53,7 @@ func (c *client) dial(id rdma.ID) *conn {
 	return k
 }
 
-// tell sends a message on the control connection, and returns the answer.
+// tell sends a message on the control connection and returns the answer.
 func (c *client) tell(msg []byte) []byte {
 	c.t.Helper()
 	buf := c.m.bytes()[512:]
@@ -68,18 +68,18 @@ func (c *client) tell(msg []byte) []byte {
 	answer := bytes.Clone(c.m.bytes()[:wc.ByteLen])
 	c.check(c.control.recv(0, c.m.sge(0, keysSize)))
 	if len(answer) != n {
-		c.t.Fatalf("%d bytes are answered by %d", n, len(answer))
+		c.t.Fatalf("%d bytes were answered by %d", n, len(answer))
 	}
 	return answer
 }
 
-// greet tells what comes before the test, and connects for data in the midst.
+// greet exchanges the messages before the test, and makes the data connection between them.
 func (c *client) greet() {
 	c.t.Helper()
 	version := append([]byte("6.06"), make([]byte, 12)...)
 	for _, msg := range [][]byte{version, {0, 0, 16, 0}, {0, 0, 0, 64}, {'5', 0}} {
 		if a := c.tell(msg); !bytes.Equal(a, msg) {
-			c.t.Errorf("%q is answered by %q", msg, a)
+			c.t.Errorf("%q was answered by %q", msg, a)
 		}
 	}
 	c.tell(keys{}.append(nil))
@@ -97,12 +97,12 @@ func (c *client) results(size, n uint64) {
 	}
 }
 
-// leave ends the connection for data, as perftest does, and goes when the server has ended the other.
+// leave ends the data connection, as perftest does, and waits until the server has ended the control connection.
 func (c *client) leave() {
 	c.t.Helper()
 	c.check(c.data.leave(c.ctx))
 	if _, err := c.control.wait(c.ctx, rdma.OpRecv); !errors.Is(err, errEnded) {
-		c.t.Errorf("the connection for control: %v", err)
+		c.t.Errorf("the control connection: %v", err)
 	}
 	c.check(c.control.close())
 	c.check(c.data.close())
@@ -110,7 +110,7 @@ func (c *client) leave() {
 	c.check(c.pd.Dealloc())
 }
 
-// perftest runs the server beside a client.
+// perftest runs the server and a client.
 func (r *rig) perftest(test Test, f func(c *client)) PerftestResult {
 	r.t.Helper()
 	var result PerftestResult
@@ -130,7 +130,7 @@ func TestPerftestRDMA(t *testing.T) {
 		got := r.perftest(TestRDMA, func(c *client) {
 			c.greet()
 			mem := c.m.bytes()[dataAt:][:clientSize]
-			c.check(c.data.recv(0, c.m.sge(0, 0))) // whose end tells
+			c.check(c.data.recv(0, c.m.sge(0, 0))) // fails when the connection ends
 			read := rdma.SendWR{Opcode: rdma.OpRead, Flags: rdma.SendSignaled, SGL: []rdma.SGE{c.m.sge(dataAt, clientSize)}, RemoteAddr: c.theirs.addr, RKey: c.theirs.rkey}
 			c.check(c.data.qp.PostSend([]rdma.SendWR{read}))
 			_, err := c.data.wait(c.ctx, rdma.OpRead)
@@ -152,7 +152,7 @@ func TestPerftestRDMA(t *testing.T) {
 			c.leave()
 		})
 		if want := (PerftestResult{Connections: 1, Changed: clientSize, Size: clientSize, Iterations: 1}); got != want {
-			t.Errorf("the server has seen %+v, want %+v", got, want)
+			t.Errorf("the server's result is %+v, want %+v", got, want)
 		}
 	})
 }
@@ -169,7 +169,7 @@ func TestPerftestSend(t *testing.T) {
 				c.check(c.data.qp.PostSend([]rdma.SendWR{{Opcode: rdma.OpSend, SGL: []rdma.SGE{c.m.sge(dataAt+clientSize, 100)}, Flags: rdma.SendSignaled}}))
 				wc, err := c.data.wait(c.ctx, rdma.OpRecv)
 				if err != nil || !bytes.Equal(c.m.bytes()[dataAt:][:wc.ByteLen], mem) {
-					c.t.Fatalf("message %d has come back as %d bytes, %v", i, wc.ByteLen, err)
+					c.t.Fatalf("the answer to message %d: %d bytes, %v", i, wc.ByteLen, err)
 				}
 				c.check(c.data.recv(0, c.m.sge(dataAt, clientSize)))
 				_, err = c.data.wait(c.ctx, rdma.OpSend)
@@ -178,12 +178,12 @@ func TestPerftestSend(t *testing.T) {
 			c.leave()
 		})
 		if want := (PerftestResult{Connections: 1, Received: n, Bytes: n * 100, Answered: n}); got != want {
-			t.Errorf("the server has seen %+v, want %+v", got, want)
+			t.Errorf("the server's result is %+v, want %+v", got, want)
 		}
 	})
 }
 
-// TestPerftestCredits: on iWARP the client of a test of bandwidth learns where it may go on.
+// TestPerftestCredits wants credits for a client that runs a bandwidth test on iWARP.
 func TestPerftestCredits(t *testing.T) {
 	const n = 1000
 	onEach(t, func(r *rig) {
@@ -208,15 +208,15 @@ func TestPerftestCredits(t *testing.T) {
 			c.leave()
 		})
 		if got.Received != n || got.Bytes != n*clientSize {
-			t.Errorf("the server has seen %+v", got)
+			t.Errorf("the server's result is %+v", got)
 		}
 		if iwarp := told > 0; iwarp != (got.Credits > 0) {
-			t.Errorf("%d credits, the client has seen %d", got.Credits, told)
+			t.Errorf("the server sent %d credits, and the client received %d", got.Credits, told)
 		}
 	})
 }
 
-// TestPerftestLeaves: a client that goes before there is anything to serve is an error.
+// TestPerftestLeaves wants an error if the client leaves without a data connection.
 func TestPerftestLeaves(t *testing.T) {
 	onEach(t, func(r *rig) {
 		done := make(chan error, 1)
@@ -226,7 +226,7 @@ func TestPerftestLeaves(t *testing.T) {
 		}()
 		c := r.client()
 		c.check(c.control.leave(c.ctx))
-		if err := <-done; err == nil || !strings.Contains(err.Error(), "no connection for data") {
+		if err := <-done; err == nil || !strings.Contains(err.Error(), "no data connection") {
 			t.Errorf("Perftest: %v", err)
 		}
 		c.check(c.control.close())

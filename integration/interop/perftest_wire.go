@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// Lengths of what perftest's two sides tell each other on their first connection.
-// The client SENDs, the server answers with as many bytes.
+// Lengths of the messages on perftest's control connection. The client SENDs, and the
+// server answers with as many bytes.
 const (
 	keysSize   = 56 // keys
 	numberSize = 8  // a result, at the end of a bandwidth test
 )
 
-// keys are where a side's buffer is (perftest's struct pingpong_dest, big endian,
-// with the padding that the ABI of 64-bit machines has). What only InfiniBand needs, and the
-// address by which the peer is found, is left out: rdma_cm has made the connection.
+// keys describe a side's buffer (perftest's struct pingpong_dest, big endian, with the
+// padding of 64-bit ABIs). The fields for InfiniBand and the peer's address are not
+// kept, because rdma_cm makes the connection.
 type keys struct {
-	outReads uint32 // READs outstanding
+	outReads uint32 // most READs outstanding
 	qpn      uint32
 	rkey     uint32
 	addr     uint64

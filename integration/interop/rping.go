@@ -11,7 +11,7 @@ import (
 	"fileserver/rdma"
 )
 
-// Limits of a round of rping, bytes: the program's own, and ours as a server.
+// Limits on the bytes of a round: those of rping, and our server's.
 const (
 	RpingMin = 23
 	RpingMax = 1<<16 - 1
@@ -19,7 +19,7 @@ const (
 	rpingLimit = 8 << 20
 )
 
-const infoSize = 16 // of a message: address 8, key 4, length 4; big endian
+const infoSize = 16 // bytes of a message: address 8, key 4, length 4; big endian
 
 // appendInfo appends the message that names a buffer.
 func appendInfo(b []byte, s rdma.Segment) []byte {
@@ -35,13 +35,13 @@ func parseInfo(b []byte) (rdma.Segment, error) {
 	return rdma.Segment{Addr: binary.BigEndian.Uint64(b), RKey: binary.BigEndian.Uint32(b[8:]), Length: binary.BigEndian.Uint32(b[12:])}, nil
 }
 
-// RpingResult is what was done.
+// RpingResult counts the rounds and their bytes.
 type RpingResult struct {
 	Rounds int
-	Bytes  int64 // that went each way, by RDMA READ and by RDMA WRITE
+	Bytes  int64 // moved in each direction, by RDMA READ and by RDMA WRITE
 }
 
-// pinger is one side. Its memory: a RECV and a SEND of infoSize, then a source and a sink.
+// pinger is one side. Its memory holds a received and a sent message of infoSize, then a source and a sink.
 type pinger struct {
 	*conn
 	pd   rdma.PD
@@ -79,7 +79,7 @@ func (p *pinger) close() error {
 func (p *pinger) source() []byte { return p.m.bytes()[2*infoSize:][:p.size] }
 func (p *pinger) sink() []byte   { return p.m.bytes()[2*infoSize+p.size:] }
 
-// say posts requests, if any, and a SEND of the outgoing message, and waits for it.
+// say posts wrs and a SEND of the outgoing message, and waits for the SEND's completion.
 func (p *pinger) say(ctx context.Context, wrs ...rdma.SendWR) error {
 	wrs = append(wrs, rdma.SendWR{Opcode: rdma.OpSend, Flags: rdma.SendSignaled | rdma.SendFence, SGL: []rdma.SGE{p.m.sge(infoSize, infoSize)}})
 	if err := p.qp.PostSend(wrs); err != nil {
@@ -89,7 +89,7 @@ func (p *pinger) say(ctx context.Context, wrs ...rdma.SendWR) error {
 	return err
 }
 
-// hear waits for a message.
+// hear waits for a message and returns the buffer that it names.
 func (p *pinger) hear(ctx context.Context) (rdma.Segment, error) {
 	wc, err := p.wait(ctx, rdma.OpRecv)
 	if err != nil {
@@ -102,10 +102,11 @@ func (p *pinger) hear(ctx context.Context) (rdma.Segment, error) {
 	return s, p.recv(0, p.m.sge(0, infoSize))
 }
 
-// ServeRping serves one client of rping, whose request id is, until it ends the
-// connection. The client SENDs where a buffer is; the server READs it and SENDs a
-// go-ahead; the client SENDs where a second one is; the server WRITEs to it what it
-// has read and SENDs a go-ahead. ServeRping closes the ID.
+// ServeRping serves one rping client until the client ends the connection. id is the
+// client's connection request, which ServeRping closes. In each round the client SENDs
+// the address of a buffer; the server READs it and SENDs a go-ahead. Then the client
+// SENDs the address of a second buffer; the server WRITEs the same data there and SENDs
+// another go-ahead.
 func ServeRping(ctx context.Context, id rdma.ID, pool *slab.Pool) (RpingResult, error) {
 	var r RpingResult
 	access := rdma.AccessLocalWrite
@@ -127,14 +128,14 @@ func ServeRping(ctx context.Context, id rdma.ID, pool *slab.Pool) (RpingResult, 
 	return r, errors.Join(err, p.close())
 }
 
-// serve is one round.
+// serve serves one round.
 func (p *pinger) serve(ctx context.Context, r *RpingResult) error {
 	src, err := p.hear(ctx)
 	if err != nil {
 		return err
 	}
 	if int(src.Length) > p.size {
-		return fmt.Errorf("interop: rping: a buffer of %d bytes", src.Length)
+		return fmt.Errorf("interop: rping: the client's buffer has %d bytes, which is outside the limits", src.Length)
 	}
 	data := p.m.sge(2*infoSize, int(src.Length))
 	err = p.say(ctx, rdma.SendWR{Opcode: rdma.OpRead, SGL: []rdma.SGE{data}, RemoteAddr: src.Addr, RKey: src.RKey})
@@ -146,14 +147,14 @@ func (p *pinger) serve(ctx context.Context, r *RpingResult) error {
 		return unfinished(err)
 	}
 	if dst.Length < data.Length {
-		return fmt.Errorf("interop: rping: %d bytes do not go into %d", data.Length, dst.Length)
+		return fmt.Errorf("interop: rping: the client's second buffer is too small: %d bytes into %d", data.Length, dst.Length)
 	}
 	err = p.say(ctx, rdma.SendWR{Opcode: rdma.OpWrite, SGL: []rdma.SGE{data}, RemoteAddr: dst.Addr, RKey: dst.RKey})
 	r.Rounds, r.Bytes = r.Rounds+1, r.Bytes+int64(data.Length)
 	return err
 }
 
-// unfinished is the error of a connection that ended within a round.
+// unfinished returns the error for a connection that ended within a round.
 func unfinished(err error) error {
 	if errors.Is(err, errEnded) {
 		return errors.New("interop: rping: the peer has ended the connection within a round")
@@ -161,10 +162,10 @@ func unfinished(err error) error {
 	return err
 }
 
-// Rping is the client of count rounds of size bytes with a server, rping -s or
-// [ServeRping], to which id was resolved; it fails when what comes back is not what
-// was sent. The data is text that ends with a NUL, since rping measures what it
-// returns like a string. Rping closes the ID.
+// Rping is the client of count rounds of size bytes. id was resolved to the server, which
+// is rping -s or [ServeRping]; Rping closes it. It is an error if the server returns
+// other data. The data is text that ends with a NUL, because rping takes the length of
+// what it returns as that of a string.
 func Rping(ctx context.Context, id rdma.ID, pool *slab.Pool, count, size int) (RpingResult, error) {
 	var r RpingResult
 	if size < RpingMin || size > rpingLimit-infoSize {
@@ -185,7 +186,7 @@ func Rping(ctx context.Context, id rdma.ID, pool *slab.Pool, count, size int) (R
 	return r, errors.Join(err, p.close())
 }
 
-// ping is one round.
+// ping does one round.
 func (p *pinger) ping(ctx context.Context, r *RpingResult) error {
 	src, dst := p.source(), p.sink()
 	text := fmt.Appendf(src[:0], "rdma-ping-%d: ", r.Rounds)
@@ -194,24 +195,24 @@ func (p *pinger) ping(ctx context.Context, r *RpingResult) error {
 	}
 	src[len(src)-1] = 0
 	clear(dst)
-	for _, off := range []int{0, p.size} { // the server READs there, WRITEs there
+	for _, off := range []int{0, p.size} { // the server READs the first, WRITEs the second
 		at := rdma.Segment{Addr: p.m.mr.Addr() + uint64(2*infoSize+off), RKey: p.m.mr.RKey(), Length: uint32(p.size)}
 		appendInfo(p.m.bytes()[infoSize:infoSize], at)
 		if err := p.say(ctx); err != nil {
 			return err
 		}
-		if _, err := p.hear(ctx); err != nil { // a go-ahead names nothing
+		if _, err := p.hear(ctx); err != nil { // a go-ahead names no buffer
 			return err
 		}
 	}
 	if !bytes.Equal(src, dst) {
-		return fmt.Errorf("interop: rping: round %d of %d bytes has come back changed", r.Rounds, p.size)
+		return fmt.Errorf("interop: rping: round %d: the %d bytes that came back differ", r.Rounds, p.size)
 	}
 	r.Rounds, r.Bytes = r.Rounds+1, r.Bytes+int64(p.size)
 	return nil
 }
 
-// leave ends the connection, and waits for the end.
+// leave disconnects and waits for the end of the connection.
 func (c *conn) leave(ctx context.Context) error {
 	if err := c.id.Disconnect(); err != nil {
 		return err

@@ -19,7 +19,7 @@ func TestInfo(t *testing.T) {
 	}
 	for i := range b {
 		if _, err := parseInfo(b[:i]); err == nil {
-			t.Errorf("%d bytes were taken", i)
+			t.Errorf("a message of %d bytes was accepted", i)
 		}
 	}
 }
@@ -35,7 +35,7 @@ func TestKeys(t *testing.T) {
 	}
 	for i := range b {
 		if _, err := parseKeys(b[:i]); err == nil {
-			t.Errorf("%d bytes were taken", i)
+			t.Errorf("a message of %d bytes was accepted", i)
 		}
 	}
 }

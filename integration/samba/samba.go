@@ -1,4 +1,4 @@
-// Package samba says how tests and measurements run Samba's smbd: as one program with a user and the share "data", in a directory.
+// Package samba configures and runs Samba's smbd for tests and measurements: one program in a directory, with one user and the share "data".
 package samba
 
 import (
@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Config is an smbd to be.
+// Config configures an smbd. Its paths are as smbd sees them, which may be in a chroot.
 type Config struct {
-	Dir   string // for what it keeps, as it sees it
+	Dir   string // for its state
 	Port  int    // on loopback
-	Share string // the directory of the share, as it sees it
-	// Global and Data are further lines of the configuration: of all, and of the share.
+	Share string // the directory of the share
+	// Global and Data are further lines of the sections global and data.
 	Global, Data string
 }
 
@@ -38,7 +38,7 @@ const text = `[global]
   read only = no
 %[5]s`
 
-// Write writes smb.conf, and the map that makes user root, into dir, which smbd sees as c.Dir. It returns the name of smb.conf.
+// Write writes smb.conf, and the map that makes user root, into dir, which smbd sees as c.Dir. It returns smb.conf's path as smbd sees it.
 func (c *Config) Write(dir, user string) (string, error) {
 	conf := filepath.Join(dir, "smb.conf")
 	if err := os.WriteFile(conf, fmt.Appendf(nil, text, c.Dir, c.Port, c.Share, c.Global, c.Data), 0o600); err != nil {
@@ -47,13 +47,13 @@ func (c *Config) Write(dir, user string) (string, error) {
 	return conf, os.WriteFile(filepath.Join(dir, "users"), []byte("root = "+user+"\n"), 0o600)
 }
 
-// Prepare puts the command, which becomes smbd, into a process group of its own: it forks for every connection.
+// Prepare gives the smbd that cmd will start its own process group, because smbd forks for every connection.
 func Prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second
 }
 
-// Stop ends smbd, with all of its group if it does not end by itself. What its Wait returns comes through gone.
+// Stop ends smbd. If smbd does not end in time, Stop kills its process group. gone delivers the result of the command's Wait.
 func Stop(cmd *exec.Cmd, gone <-chan error) {
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	select {

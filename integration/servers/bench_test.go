@@ -21,7 +21,7 @@ import (
 //go:embed scripts/bench.sh
 var benchScript string
 
-// build builds the program.
+// build builds the program and returns its path.
 func build(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "fileserver")
@@ -33,7 +33,7 @@ func build(ctx context.Context, t *testing.T) string {
 	return bin
 }
 
-// TestBench has the kernel's servers measured, and their data checked.
+// TestBench runs `fileserver bench` against the kernel's servers. It also verifies their data.
 func TestBench(t *testing.T) {
 	host := guest.ForTest(t)
 	for _, name := range []string{"rpc.nfsd", "rpc.mountd", "exportfs", "rpcbind"} {
@@ -50,7 +50,7 @@ func TestBench(t *testing.T) {
 	out := g.Check(ctx, t).Output
 	runs := regexp.MustCompile(`(?s)begin ([^\n]+)\n(.*?)end `).FindAllStringSubmatch(out, -1)
 	if len(runs) != 15 || !strings.Contains(out, "left: \n") {
-		t.Errorf("%d runs, or files are left, in\n%s", len(runs), out)
+		t.Errorf("%d runs, or files are left over:\n%s", len(runs), out)
 	}
 	for _, r := range runs {
 		var res bench.Result

@@ -1,5 +1,5 @@
-# Runs fileserver bench against the kernel's servers, in the guest that they run in. Go gives FILESERVER, the program, and DEBIAN,
-# a tree with ksmbd's tools. Each run prints its name and its result, as JSON, between marks.
+# Runs fileserver bench against the kernel's servers in the same guest. The test sets FILESERVER, the program, and DEBIAN, a tree with
+# ksmbd's tools. Each run prints its name and its result, as JSON, between marks.
 set -e
 addr=${GUEST_ADDR%/*} share=/srv/bench password=secret
 mkdir -p $share
@@ -12,10 +12,10 @@ knfsd() {
   mount -t nfsd nfsd /proc/fs/nfsd
   echo 1048576 >/proc/fs/nfsd/max_block_size
   rpcbind -w
-  exportfs -o rw,fsid=0,no_subtree_check,no_root_squash "*:$share" # secure: the client's port is to be a reserved one
+  exportfs -o rw,fsid=0,no_subtree_check,no_root_squash "*:$share" # secure by default: the client must use a reserved port
   rpc.mountd -p 2050
   rpc.nfsd --rdma=20049 8
-  echo Y >/proc/fs/nfsd/v4_end_grace # nobody has anything to reclaim
+  echo Y >/proc/fs/nfsd/v4_end_grace # no client has state to reclaim
 }
 
 ksmbd() {
@@ -51,7 +51,7 @@ bench "nfs4.2 invalidate" --transport iwarp --vers 4.2 --share / --bs 64k --inva
 rpc.nfsd 0
 
 ksmbd
-# It refuses logins when it has just begun.
+# ksmbd refuses logins just after its start.
 for _ in {1..100}; do echo $password | "$FILESERVER" bench "$addr" --proto smb --share data --user root --time 0 --size 64k --bs 4k --jobs 1 >/tmp/first 2>&1 && break; sleep 0.1; done
 smb="--proto smb --share data --user root"
 for fabric in tcp iwarp; do
