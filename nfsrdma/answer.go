@@ -8,8 +8,8 @@ import (
 	"fileserver/rdma"
 )
 
-// answer posts the reply: results with a place in the client's memory by
-// WRITEs, the rest inline or into the Reply chunk, and one SEND.
+// answer posts the reply: WRITEs for the results that go into the client's Write
+// chunks, the rest inline or into the Reply chunk, and one SEND.
 func (k *call) answer() {
 	h, c := &k.hdr, k.c
 	op := c.ep.NewSendOp()
@@ -28,15 +28,15 @@ func (k *call) answer() {
 		k.send(op, procNoMsg, hl)
 		return
 	default:
-		err = fmt.Errorf("a reply of %d bytes, room for %d inline", rest, c.inline-hl)
+		err = fmt.Errorf("the reply has %d bytes, there is room for %d inline", rest, c.inline-hl)
 	}
 	op.Discard()
 	k.refuse(err)
 }
 
 // place assigns results to the client's Write chunks, in order (RFC 8166 4.3.2,
-// RFC 8267 2.2), and returns how long the rest of the message is. Afterwards
-// the Placeable payloads are those that are placed: the n-th in the n-th chunk.
+// RFC 8267 2.2), and returns the length of the rest of the message. Afterwards
+// Placeable is true for the placed payloads only: the n-th of them goes into the n-th chunk.
 func (k *call) place() (rest int, err error) {
 	h := &k.hdr
 	placed := 0
@@ -50,7 +50,7 @@ func (k *call) place() (rest int, err error) {
 		}
 		w := &h.writes[placed]
 		if p.Len > int(w.length) {
-			return 0, fmt.Errorf("a result of %d bytes for a Write chunk of %d", p.Len, w.length)
+			return 0, fmt.Errorf("the result has %d bytes, its Write chunk %d", p.Len, w.length)
 		}
 		w.written = uint32(p.Len)
 		placed++
@@ -58,7 +58,7 @@ func (k *call) place() (rest int, err error) {
 	return rest, nil
 }
 
-// writePlaced appends the WRITEs of the placed results. An error is kept in op.
+// writePlaced appends the WRITEs of the placed results. op keeps the first error.
 func (k *call) writePlaced(op *rdma.SendOp) {
 	placed := 0
 	for i := range k.rep.Payloads {
@@ -73,9 +73,9 @@ func (k *call) writePlaced(op *rdma.SendOp) {
 	}
 }
 
-// bringBack makes Head lie where it was begun, and reports whether it fits. A
-// directory listing that appends one entry too many, and takes it back, has
-// moved it and fits.
+// bringBack moves Head back to where it began, and reports whether it fits there. A
+// directory listing that appends one entry too many and removes it has moved Head,
+// and fits.
 func (k *call) bringBack(hl int) bool {
 	if k.inPlace(hl) {
 		return true
@@ -88,15 +88,15 @@ func (k *call) bringBack(hl int) bool {
 	return true
 }
 
-// inPlace reports whether Head still lies where it was begun: a program that
-// appended more than there is room for has moved it.
+// inPlace reports whether Head still lies where it began. Appending more than there
+// is room for moves it.
 func (k *call) inPlace(hl int) bool {
 	out := k.out().Bytes()
 	at := k.outOff + hl
 	return len(k.rep.Head) == 0 || at < len(out) && &k.rep.Head[0] == &out[at]
 }
 
-// pullUp puts the payloads that are not placed into the stream: it is short.
+// pullUp copies the payloads that are not placed into the inline message, which is short.
 func (k *call) pullUp(hl int) {
 	out := k.out().Bytes()[k.outOff+hl:]
 	if !k.inPlace(hl) {
@@ -116,9 +116,9 @@ func (k *call) pullUp(hl int) {
 	k.rep.Head = out[:n]
 }
 
-// writeReply writes the message into the Reply chunk, its pieces gathered: Head
-// lies in the call's buffer, payloads in theirs, and pads are taken from the header, whose
-// empty Read list is a word of zeros.
+// writeReply appends the WRITEs of the message into the Reply chunk. They gather Head from
+// the call's buffer, payloads from theirs, and padding from the header, whose empty
+// Read list is a word of zeros.
 func (k *call) writeReply(op *rdma.SendOp, hl int) {
 	buf := k.out()
 	started := false
@@ -149,7 +149,7 @@ func (k *call) writeReply(op *rdma.SendOp, hl int) {
 	k.writePlaced(op)
 }
 
-// send completes the chain with the SEND of n bytes of the buffer and posts it.
+// send appends the SEND of the buffer's first n bytes and posts the chain.
 func (k *call) send(op *rdma.SendOp, proc uint32, n int) {
 	c, h := k.c, &k.hdr
 	out := k.out()
@@ -162,7 +162,7 @@ func (k *call) send(op *rdma.SendOp, proc uint32, n int) {
 	k.post(op)
 }
 
-// refuse answers a call with an RDMA_ERROR: the header, or the reply's size, is not one that can be served.
+// refuse answers a call with an RDMA_ERROR: its header is invalid, or its reply does not fit.
 func (k *call) refuse(err error) {
 	c := k.c
 	if k.own == nil && k.reply == nil {
@@ -182,7 +182,7 @@ func (k *call) refuse(err error) {
 		b = appendErrChunk(b, k.hdr.xid, c.credits())
 	}
 	level := c.srv.cfg.Logger.Debug
-	if c.count.errVers.Load()+c.count.errChunk.Load() == 1 { // the first of a connection tells the story
+	if c.count.errVers.Load()+c.count.errChunk.Load() == 1 { // the first refusal of a connection is worth a warning
 		level = c.srv.cfg.Logger.Warn
 	}
 	level("nfsrdma: call refused", "remote", c.info.RemoteAddr, "xid", k.hdr.xid, "reason", err)
@@ -191,7 +191,7 @@ func (k *call) refuse(err error) {
 	k.post(op)
 }
 
-// post hands the chain to the endpoint. The call is taken back when it has completed.
+// post posts the chain. The call is free again when the chain has completed.
 func (k *call) post(op *rdma.SendOp) {
 	c := k.c
 	op.OnDone((*sent)(k))
@@ -199,16 +199,16 @@ func (k *call) post(op *rdma.SendOp) {
 	c.count.calls.Add(1)
 	xid := k.hdr.xid
 	if err := c.ep.Queue(op); err != nil {
-		// The connection has ended, or a result could not be named. Queue has
-		// released the chain's references, and told nobody.
+		// The connection has ended, or a result's buffer is not registered. Queue has
+		// released the chain's references; Completed is not called.
 		c.srv.cfg.Logger.Debug("nfsrdma: reply not sent", "remote", c.info.RemoteAddr, "xid", xid, "reason", err)
-		c.ep.Disconnect(err) // a call without a reply would never be asked again
+		c.ep.Disconnect(err) // the client repeats the call only on another connection
 		c.putCall(k)
 	}
 }
 
-// sent is a call whose reply is under way.
+// sent is a call whose reply has been posted.
 type sent call
 
-// Completed implements rdma.Completion: the reply is out, and its buffers are free.
+// Completed implements rdma.Completion: the reply's buffers are free.
 func (s *sent) Completed(error) { s.c.putCall((*call)(s)) }

@@ -8,17 +8,17 @@ import (
 	"fileserver/nfs/xdr"
 )
 
-// call is one call from its arrival to the post of its reply. It goes from the
-// completion goroutine (begin) through the READs of its chunks, if any, to a worker
-// (Run), and is one goroutine's at any time.
+// call is one call from its arrival to the post of its reply. The
+// completion goroutine begins it, its Read chunks are pulled if there are any, and a
+// worker runs it (Run). One goroutine at a time uses it.
 type call struct {
 	c      *Conn
 	hdr    header
 	recv   *slab.Buf // the message as received
 	inline []byte    // the RPC message in it
 
-	// The reply is built in out[outOff:]: in a reply buffer of the connection's,
-	// or in a buffer of the call's own, behind what was read from its chunks.
+	// The reply is built in out()[outOff:], which is a reply buffer of the connection,
+	// or the call's own buffer, after the data of its Read chunks.
 	reply  *replyBuf
 	own    *slab.Buf
 	outOff int
@@ -29,7 +29,7 @@ type call struct {
 	pending atomic.Int32 // pulls outstanding, plus one while they are being started
 	failed  atomic.Bool  // one of them has failed, and ended the connection
 
-	weight int // bytes that count against the connection's share of the memory
+	memory int // bytes that count towards Config.MaxHeld
 
 	rpc rpc.Call
 	rep rpc.Reply
@@ -48,7 +48,7 @@ func (k *call) reset() {
 	k.rep.Reset(nil)
 	clear(k.chunks)
 	k.recv, k.reply, k.own, k.inline = nil, nil, nil, nil
-	k.chunks, k.outOff, k.fetched, k.weight = k.chunks[:0], 0, false, 0
+	k.chunks, k.outOff, k.fetched, k.memory = k.chunks[:0], 0, false, 0
 	k.failed.Store(false)
 }
 
@@ -58,7 +58,7 @@ func (k *call) drop() {
 	k.c.putCall(k)
 }
 
-// repost posts the receive again. It comes before the reply that returns the credit.
+// repost posts the receive again. This must happen before the reply returns the credit.
 func (k *call) repost() {
 	if buf := k.recv; buf != nil {
 		k.recv, k.inline = nil, nil
@@ -66,9 +66,9 @@ func (k *call) repost() {
 	}
 }
 
-// ownLen is the size of the buffer that the call needs for itself, or 0: its
-// chunks, each at a multiple of 8, and the reply if that may go into a Reply chunk. It takes
-// both at once, so that nobody who holds one waits for the other.
+// ownLen returns the size of the buffer that the call needs for itself, or 0: room for its
+// Read chunks, each at a multiple of 8, and for the reply if there is a Reply chunk. One
+// buffer holds both, so that no call holds one part while it waits for the other.
 func (k *call) ownLen() (chunks, total int) {
 	for i := range k.hdr.reads {
 		chunks += chunkRoom(&k.hdr.reads[i])
@@ -82,13 +82,13 @@ func (k *call) ownLen() (chunks, total int) {
 	return 0, 0
 }
 
-// maxReplyChunk is how much of the Reply chunk will be used at most. The inline
-// threshold is the least, so that an inline reply fits the buffer, too.
+// maxReplyChunk is how much of the Reply chunk is used at most. It is at least the inline
+// threshold, so that an inline reply fits the buffer, too.
 func (k *call) maxReplyChunk() int { return max(min(int(k.hdr.reply.length), maxReply), k.c.inline) }
 
-// weigh returns what the call may hold of the memory, bytes: a buffer of its
-// own, and results for the Write chunks. Calls that are small and whole weigh nothing.
-func (k *call) weigh() int {
+// memoryNeeded returns how many bytes of the pool the call may hold: its own buffer,
+// and results for its Write chunks. A call without chunks counts as 0.
+func (k *call) memoryNeeded() int {
 	_, n := k.ownLen()
 	if n > 0 {
 		n = slab.SizeOf(n)
@@ -99,11 +99,11 @@ func (k *call) weigh() int {
 	return n
 }
 
-// begin starts the call on the completion goroutine, or leaves it to wait for the connection's share of the memory: what the calls of
-// one connection hold is bounded, so that a client that leaves its replies unread does not take the memory of all.
+// begin starts the call on the completion goroutine, or lets it wait until the calls of its connection hold less memory. The bound keeps
+// a client that leaves its replies unread from taking everybody's memory.
 func (k *call) begin() {
-	k.weight = k.weigh()
-	if k.weight == 0 || k.c.budget.Admit(int64(k.weight), k) {
+	k.memory = k.memoryNeeded()
+	if k.memory == 0 || k.c.budget.Admit(int64(k.memory), k) {
 		k.start()
 	}
 }
@@ -111,7 +111,8 @@ func (k *call) begin() {
 // Admitted implements [admission.Waiter].
 func (k *call) Admitted() { k.start() }
 
-// start takes what memory there is at once, and gets the call going.
+// start takes the call's memory if it is available at once, and continues with the Read chunks or with a worker,
+// which may wait for memory.
 func (k *call) start() {
 	if _, n := k.ownLen(); n > 0 {
 		k.own, _ = k.c.mem.Pool().TryGet(n)
@@ -144,7 +145,7 @@ func (k *call) fetch() {
 // chunkRoom is the room, bytes, that a Read chunk takes in the call's buffer.
 func chunkRoom(r *readChunk) int { return int(r.length+7) &^ 7 }
 
-// placeChunks gives each Read chunk its room in the call's buffer, and the reply what is behind them.
+// placeChunks assigns each Read chunk its part of the call's buffer, and the rest to the reply.
 func (k *call) placeChunks() {
 	off := 0
 	for i := range k.hdr.reads {
@@ -155,7 +156,7 @@ func (k *call) placeChunks() {
 	k.outOff = off
 }
 
-// message is the RPC message: inline, or in the chunk at position zero (RFC 8166 3.5.3), with the other chunks beside it.
+// message returns the RPC message, which is inline or in the chunk at position zero (RFC 8166 3.5.3), with the other chunks.
 func (k *call) message() xdr.Decoder {
 	if k.hdr.hasPositionZero() {
 		return xdr.NewChunkedDecoder(k.chunks[0].Data, k.own, k.chunks[1:])
@@ -199,7 +200,7 @@ func (k *call) Run() {
 	k.serve()
 }
 
-// out is the buffer the reply is built in, from k.outOff.
+// out returns the buffer in which the reply is built, from outOff on.
 func (k *call) out() *slab.Buf {
 	if k.own != nil {
 		return k.own

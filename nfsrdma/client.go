@@ -17,32 +17,32 @@ import (
 type ClientConfig struct {
 	// Memory is the registered memory for a device.
 	Memory  func(rdma.Device) (*rdma.Memory, error)
-	Credits int // asked for; 0: DefaultCredits
+	Credits int // requested; 0: DefaultCredits
 	Inline  int // bytes, a multiple of 1024; 0: DefaultInline
-	// SegmentSize cuts chunks into segments of at most so many bytes, each with a
-	// key of its own, as clients do whose devices register few pages at once. 0: one segment.
+	// SegmentSize splits chunks into segments of at most so many bytes, each with its own
+	// key, like clients whose devices register few pages at once. 0: one segment.
 	SegmentSize int
-	// NoPrivateData leaves the private data of RFC 8797 out, as old clients do.
+	// NoPrivateData omits the private data of RFC 8797, like old clients.
 	NoPrivateData bool
 	// NoInvalidate forbids the server to invalidate keys.
 	NoInvalidate bool
 }
 
-// Client is the requester's side of a connection. It serves tests, measurements
-// and diagnosis: it transports calls and leaves their contents to the caller.
+// Client is the requester's side of a connection. It is for tests, measurements
+// and diagnosis. It transports calls; their contents are the caller's.
 type Client struct {
 	cfg    ClientConfig
 	mem    *rdma.Memory
 	ep     *rdma.Endpoint
 	inline int // longest message sent
 	ended  chan struct{}
-	hdr    header // of the reply in hand: the completion goroutine's
+	hdr    header // of the current reply; only the completion goroutine uses it
 
 	mu      sync.Mutex
 	granted int // credits (RFC 8166 3.3.1): 1 before the first reply
 	used    int
 	turn    chan struct{} // closed and replaced when a credit may be free
-	waiting int           // for turn
+	waiting int           // goroutines that wait for turn
 	spare   []*pending
 	calls   map[uint32]*pending
 	err     error // why the connection ended
@@ -53,10 +53,10 @@ type Client struct {
 type ClientStats struct {
 	Granted     int   // credits of the last reply
 	Invalidated int64 // replies that invalidated a key
-	Unmatched   int64 // replies to no call
+	Unmatched   int64 // replies that match no call
 }
 
-// pending is a call without its reply.
+// pending is a call that waits for its reply.
 type pending struct {
 	req  *Request
 	done chan error // capacity 1
@@ -79,7 +79,7 @@ type Request struct {
 	Reads  []Item // parts the server pulls, in ascending order of Pos
 	Writes []Item // where results may be placed
 	Reply  *Item  // where a long reply may be placed
-	// LongCall leaves Head, too, for the server to pull: it is copied to the Item's buffer (RFC 8166 3.5.3).
+	// LongCall makes the server pull Head, too, from a copy in the Item's buffer (RFC 8166 3.5.3).
 	LongCall *Item
 }
 
@@ -146,7 +146,7 @@ func Dial(ctx context.Context, p rdma.Provider, addr netip.AddrPort, cfg ClientC
 // Inline is the longest message the client sends, header included, bytes.
 func (c *Client) Inline() int { return c.inline }
 
-// Stats returns the figures of the moment.
+// Stats returns the current figures.
 func (c *Client) Stats() ClientStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +155,7 @@ func (c *Client) Stats() ClientStats {
 	return s
 }
 
-// Close disconnects, and waits until all memory is the caller's again.
+// Close disconnects, and waits until the client has released all memory.
 func (c *Client) Close() error {
 	c.ep.Disconnect(nil)
 	<-c.ended
@@ -163,9 +163,9 @@ func (c *Client) Close() error {
 }
 
 // Do sends a call and waits for its reply. The XID is that of req.Head, and must
-// not be in use. When ctx ends the connection is ended, too: the server may still be placing data.
+// not be in use. When ctx ends Do disconnects, because the server may still be placing data.
 func (c *Client) Do(ctx context.Context, req *Request, resp *Response) error {
-	var keys keyring
+	var keys registrations
 	if len(req.Head) < 4 {
 		return errors.New("nfsrdma: a call without an XID")
 	}
@@ -203,7 +203,7 @@ func (c *Client) Do(ctx context.Context, req *Request, resp *Response) error {
 	return errors.Join(err, keys.drop())
 }
 
-// newPending takes a pending call from those kept.
+// newPending returns a pending call, an unused one if there is any.
 func (c *Client) newPending(req *Request, resp *Response) *pending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -255,22 +255,22 @@ func (c *Client) enter(ctx context.Context, xid uint32, p *pending) error {
 func (c *Client) leave(xid uint32, p *pending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, open := c.calls[xid]; open { // never answered: somebody may still be about to say so
+	if _, open := c.calls[xid]; open { // no reply: Closed may still be about to send on p.done, so it is not reused
 		delete(c.calls, xid)
 	} else {
 		select {
-		case <-p.done: // an answer that nobody waited for
+		case <-p.done: // a reply that came after ctx ended
 		default:
 		}
 		p.req, p.resp = nil, nil
 		c.spare = append(c.spare, p)
 	}
 	c.used--
-	c.wake()
+	c.wakeLocked()
 }
 
-// wake lets those who wait for a credit look again. Called with mu held.
-func (c *Client) wake() {
+// wakeLocked wakes the goroutines that wait for a credit.
+func (c *Client) wakeLocked() {
 	if c.waiting == 0 {
 		return
 	}
@@ -290,7 +290,7 @@ func (c *Client) Received(buf *slab.Buf, _ uint32, invalidated bool) {
 	} else {
 		delete(c.calls, h.xid)
 		c.granted = min(max(int(h.credit), 1), c.cfg.Credits)
-		c.wake()
+		c.wakeLocked()
 	}
 	if invalidated {
 		c.stats.Invalidated++
@@ -305,7 +305,7 @@ func (c *Client) Received(buf *slab.Buf, _ uint32, invalidated bool) {
 	}
 }
 
-// fill makes the Response of a reply.
+// fill fills the Response from a reply.
 func (p *pending) fill(h *header, rest []byte) error {
 	r := p.resp
 	r.Placed, r.Long = r.Placed[:0], h.proc == procNoMsg
@@ -318,11 +318,11 @@ func (p *pending) fill(h *header, rest []byte) error {
 		return errors.Join(e, d.Err())
 	}
 	if len(h.reads) > 0 || len(h.writes) != len(p.req.Writes) || h.hasReply != (p.req.Reply != nil) {
-		return fmt.Errorf("%w: the reply returns other lists than the call's", errHeader)
+		return fmt.Errorf("%w: the reply's chunk lists differ from the call's", errHeader)
 	}
 	for i := range h.writes {
 		if int(h.writes[i].length) > p.req.Writes[i].Len {
-			return fmt.Errorf("%w: %d bytes placed where there is room for %d", errHeader, h.writes[i].length, p.req.Writes[i].Len)
+			return fmt.Errorf("%w: %d bytes were placed in a chunk of %d", errHeader, h.writes[i].length, p.req.Writes[i].Len)
 		}
 		r.Placed = append(r.Placed, int(h.writes[i].length))
 	}
@@ -335,7 +335,7 @@ func (p *pending) fill(h *header, rest []byte) error {
 	}
 	it := p.req.Reply
 	if it == nil || len(rest) > 0 || int(h.reply.length) > it.Len {
-		return fmt.Errorf("%w: a long reply of %d bytes that has no room", errHeader, h.reply.length)
+		return fmt.Errorf("%w: a long reply of %d bytes does not fit the Reply chunk", errHeader, h.reply.length)
 	}
 	r.Head = append(r.Head[:0], it.Buf.Bytes()[it.Off:it.Off+int(h.reply.length)]...)
 	return nil
@@ -352,7 +352,7 @@ func (c *Client) Closed(err error) {
 		p.done <- err
 	}
 	clear(c.calls)
-	c.wake()
+	c.wakeLocked()
 	c.mu.Unlock()
 	close(c.ended)
 }

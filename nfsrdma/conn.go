@@ -24,18 +24,18 @@ type Conn struct {
 	entry  *connlimit.Entry
 	info   *rpc.Conn
 	peer   privateData
-	inline int // longest message we send
+	inline int // longest message sent, bytes
 	inv    bool
 	done   chan struct{}
 	opened time.Time
 	count  counters
 
-	granted atomic.Int32      // credits; the completion goroutine raises it
-	budget  *admission.Budget // what calls hold of the memory until their replies are out
+	granted atomic.Int32      // credits; only the completion goroutine raises it
+	budget  *admission.Budget // memory that calls hold until their replies are sent
 
 	mu       sync.Mutex
-	calls    []*call     // not in use
-	replies  []*replyBuf // not in use
+	calls    []*call     // unused
+	replies  []*replyBuf // unused
 	replyCh  chan struct{}
 	waiting  int // calls that wait for a reply buffer
 	running  int // calls that wait for memory, are executed, or are answered
@@ -48,8 +48,8 @@ type counters struct {
 	calls, errVers, errChunk, dropped, invalidates atomic.Int64
 }
 
-// replyBuf is a buffer that replies without a Reply chunk are built in. The
-// connection owns it; a call has it until its SEND is over.
+// replyBuf is a buffer for replies without a Reply chunk. The connection owns it; a
+// call uses it until its SEND has completed.
 type replyBuf struct{ buf *slab.Buf }
 
 func newConn(s *Server, id rdma.ID, e *connlimit.Entry) (*Conn, error) {
@@ -73,7 +73,7 @@ func newConn(s *Server, id rdma.ID, e *connlimit.Entry) (*Conn, error) {
 		ID: rpc.NextConnID(), Transport: caps.Transport.String(),
 		RemoteAddr: id.RemoteAddr(), LocalAddr: id.LocalAddr(), Done: c.done,
 	}
-	// One reply buffer there must be, or a connection could wait for memory that only its own calls could free.
+	// There must be one reply buffer: otherwise a connection could wait for memory that only its own calls can release.
 	first, ok := mem.Pool().TryGet(s.cfg.Inline)
 	if !ok {
 		return nil, errors.Join(errors.New("no memory for another connection"), mem.Release())
@@ -95,8 +95,8 @@ func (c *Conn) accept() error {
 	id := c.ep.ID()
 	s := c.srv
 	mine := privateData{sendSize: s.cfg.Inline, recvSize: s.cfg.Inline}
-	// A READ is never for us to answer, so no IRD; RNR retries without end
-	// for the client's SENDs, should its credits ever be ahead of our receives.
+	// Clients never READ from the server, so IRD is 0. RNR retries are unlimited, in case
+	// the client's credits are ever ahead of the receives.
 	err := id.Accept(rdma.ConnParams{ORD: s.cfg.ReadDepth, RNRRetry: 7, PrivateData: mine.append(nil)})
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (c *Conn) accept() error {
 	return nil
 }
 
-// Info is what programs know of the connection.
+// Info returns what programs know about the connection.
 func (c *Conn) Info() *rpc.Conn { return c.info }
 
 // Stats are figures of a connection.
@@ -122,7 +122,7 @@ type Stats struct {
 	Running     int   // calls in execution
 }
 
-// Stats returns the figures of the moment.
+// Stats returns the current figures.
 func (c *Conn) Stats() Stats {
 	s := Stats{
 		EndpointStats: c.ep.Stats(),
@@ -138,7 +138,7 @@ func (c *Conn) Stats() Stats {
 // Received implements rdma.EndpointHandler. It runs on the completion goroutine.
 func (c *Conn) Received(buf *slab.Buf, _ uint32, _ bool) {
 	k, running := c.getCall()
-	if k == nil { // draining: the client will ask again, elsewhere
+	if k == nil { // draining: the client repeats the call on its next connection
 		c.count.dropped.Add(1)
 		_ = c.ep.Repost(buf)
 		return
@@ -153,7 +153,7 @@ func (c *Conn) Received(buf *slab.Buf, _ uint32, _ bool) {
 	case k.hdr.proc == procDone || k.hdr.proc == procError:
 		err = errHeader
 	case k.hdr.proc == procMsg && len(rest) >= 8 && binary.BigEndian.Uint32(rest[4:]) != 0:
-		// A reply, to a call of ours in the other direction (RFC 8167 4): there was none.
+		// A reply to a backward call (RFC 8167 4), of which this server makes none.
 		err = errHeader
 	case k.hdr.replyHeaderLen() > c.inline:
 		k.refuse(errHeader)
@@ -196,7 +196,7 @@ func (c *Conn) Closed(err error) {
 		"age", time.Since(c.opened).Round(time.Millisecond), "reason", reason(err))
 	for _, w := range c.budget.Close() {
 		k := w.(*call)
-		k.weight = 0 // it was never counted
+		k.memory = 0 // it was never counted
 		k.drop()
 	}
 	if idle {
@@ -211,7 +211,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// release gives back what an ended connection without calls still holds.
+// release releases the buffers of an ended connection whose calls have ended.
 func (c *Conn) release() {
 	c.mu.Lock()
 	list := c.replies
@@ -223,7 +223,7 @@ func (c *Conn) release() {
 	c.srv.remove(c)
 }
 
-// drain lets the running calls finish, takes no new ones, then disconnects.
+// drain refuses new calls, and disconnects when the running ones have finished.
 func (c *Conn) drain() {
 	c.mu.Lock()
 	c.draining = true
@@ -236,7 +236,7 @@ func (c *Conn) drain() {
 	}
 }
 
-// getCall takes a call, and returns how many there are then; nil while draining.
+// getCall returns an unused call, and how many calls are running with it; nil while draining.
 func (c *Conn) getCall() (k *call, running int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,9 +254,9 @@ func (c *Conn) getCall() (k *call, running int) {
 	return k, c.running
 }
 
-// putCall takes a call back whose reply is out, or that gets none.
+// putCall takes back a call whose reply has been sent, or that gets none.
 func (c *Conn) putCall(k *call) {
-	weight := k.weight
+	weight := k.memory
 	k.reset()
 	c.mu.Lock()
 	c.calls = append(c.calls, k)
@@ -273,7 +273,7 @@ func (c *Conn) putCall(k *call) {
 	}
 }
 
-// tryReply takes a reply buffer without waiting, or returns nil.
+// tryReply returns a reply buffer, or nil if there is no memory now.
 func (c *Conn) tryReply() *replyBuf {
 	c.mu.Lock()
 	if n := len(c.replies); n > 0 {
@@ -289,8 +289,8 @@ func (c *Conn) tryReply() *replyBuf {
 	return nil
 }
 
-// waitReply waits for one of the connection's reply buffers to come back: at
-// least one exists, and whoever has it does not wait for this goroutine.
+// waitReply waits for one of the connection's reply buffers. At least one exists, and
+// the call that has it does not wait for this goroutine. It returns nil when the connection has ended.
 func (c *Conn) waitReply() *replyBuf {
 	for {
 		if r := c.tryReply(); r != nil {

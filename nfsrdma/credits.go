@@ -1,14 +1,14 @@
 package nfsrdma
 
-// firstCredits are granted to a client that has not shown that it uses more: its receives are all that an idle connection
-// holds of the pool. Until its first reply a client has one credit (RFC 8166 3.3.1).
+// firstCredits are granted to a client until it uses more. Their receives are all that an idle connection holds of the
+// pool. Before its first reply a client has one credit (RFC 8166 3.3.1).
 const firstCredits = 16
 
-// credits is what a reply grants. A receive is posted for each of them.
+// credits returns how many credits a reply grants. A receive is posted for each.
 func (c *Conn) credits() uint32 { return uint32(c.granted.Load()) }
 
-// growCredits posts more receives, for more credits, when the client has used a quarter of those it has. Without
-// memory for them the client keeps what it has. Only the completion goroutine calls it.
+// growCredits posts more receives, for more credits, when the client has used a quarter of those it has. If
+// there is no memory for them the client's credits stay as they are. Only the completion goroutine calls it.
 func (c *Conn) growCredits(running int) {
 	granted := int(c.granted.Load())
 	if most := c.srv.cfg.Credits; granted < most && 4*running > granted {

@@ -39,7 +39,7 @@ const (
 	maxChunks = 64
 )
 
-// Errors of parsing. A header with errShortHeader has not even an XID to answer.
+// Errors of parsing. With errShortHeader there is not even an XID, so there is no reply.
 var (
 	errShortHeader = errors.New("nfsrdma: message is shorter than a transport header")
 	errVersion     = errors.New("nfsrdma: unknown version of RPC-over-RDMA")
@@ -60,7 +60,7 @@ type writeChunk struct {
 	segs    []rdma.Segment
 }
 
-// header is the transport header of a call, parsed. It is reused: its slices keep their storage.
+// header is the parsed transport header of a call. It is reused: its slices keep their storage.
 type header struct {
 	xid    uint32
 	vers   uint32
@@ -78,7 +78,7 @@ type header struct {
 	keys    int            // … if this is 1; 2 stands for more
 }
 
-// hasPositionZero reports whether the call itself begins with a chunk (RFC 8166 3.5.3).
+// hasPositionZero reports whether the call itself is in a Read chunk (RFC 8166 3.5.3).
 func (h *header) hasPositionZero() bool { return len(h.reads) > 0 && h.reads[0].pos == 0 }
 
 func (h *header) reset() {
@@ -87,8 +87,8 @@ func (h *header) reset() {
 	h.readLen, h.key, h.keys = 0, 0, 0
 }
 
-// parse reads the header of a call and returns what follows it. All of it is
-// checked: lengths, counts, sums, positions. limit bounds the sum of the Read chunks.
+// parse reads the header of a call and returns the bytes after it. It checks all of it:
+// lengths, counts, sums, positions. limit bounds the sum of the Read chunks.
 // With errVersion and errHeader the XID is valid.
 func (h *header) parse(b []byte, limit uint64) (rest []byte, err error) {
 	rest, err = h.parseLists(b, limit)
@@ -98,7 +98,7 @@ func (h *header) parse(b []byte, limit uint64) (rest []byte, err error) {
 	return rest, h.check(len(rest))
 }
 
-// parseLists is parse of calls and replies, without what only calls must keep to.
+// parseLists is parse for calls and replies, without the rules that only calls must keep.
 func (h *header) parseLists(b []byte, limit uint64) (rest []byte, err error) {
 	h.reset()
 	if len(b) < fixedHeader {
@@ -148,8 +148,8 @@ func (h *header) parseLists(b []byte, limit uint64) (rest []byte, err error) {
 	return d.Rest(), nil
 }
 
-// countSegments is an upper bound of the segments in the rest of a header of n
-// bytes: each takes 16 of them.
+// countSegments returns an upper bound of the segments in b, the rest of a header: each
+// takes 16 bytes.
 func countSegments(b []byte) int { return min(len(b)/wireSegment, 3*maxSegments) }
 
 func (h *header) segment(d *xdr.Decoder) (rdma.Segment, error) {
@@ -185,7 +185,7 @@ func (h *header) parseReads(d *xdr.Decoder, limit uint64) error {
 			break
 		}
 		if pos%4 != 0 {
-			return fmt.Errorf("%w: Read chunk at position %d, which is no multiple of 4", errHeader, pos)
+			return fmt.Errorf("%w: Read chunk at position %d, which is not a multiple of 4", errHeader, pos)
 		}
 		h.readLen += uint64(s.Length)
 		if h.readLen > limit {
@@ -235,7 +235,7 @@ func (h *header) parseArray(d *xdr.Decoder) (writeChunk, error) {
 	return c, nil
 }
 
-// check verifies what the lists say about the message of inline bytes behind the header.
+// check verifies the lists against the message that follows the header, of inline bytes.
 func (h *header) check(inline int) error {
 	if h.proc == procNoMsg {
 		if inline != 0 {
@@ -248,8 +248,8 @@ func (h *header) check(inline int) error {
 	} else if h.hasPositionZero() {
 		return fmt.Errorf("%w: RDMA_MSG with a chunk at position zero", errHeader)
 	}
-	// Positions count in the message as if nothing had been taken out: what is
-	// in front of a chunk must be inline or in the chunks before it.
+	// Positions are those in the whole message: the bytes before a chunk must be
+	// inline or in earlier chunks.
 	var before, end uint64 // bytes of the chunks so far; where the last one ends
 	for i := range h.reads {
 		c := &h.reads[i]
@@ -274,7 +274,7 @@ func appendFixed(b []byte, xid, credit, proc uint32) []byte {
 	return xdr.AppendUint32(b, proc)
 }
 
-// replyHeaderLen is the length of a reply's header that returns h's Write list and Reply chunk.
+// replyHeaderLen returns the length of the reply's header, which returns h's Write list and Reply chunk.
 func (h *header) replyHeaderLen() int {
 	n := minHeader
 	for i := range h.writes {
@@ -287,7 +287,7 @@ func (h *header) replyHeaderLen() int {
 }
 
 // appendReply appends the header of a reply: no Read list, the Write list and
-// the Reply chunk as they came, with the lengths that were written (RFC 8166 4.4).
+// the Reply chunk of the call, with the lengths that were written (RFC 8166 4.4).
 func (h *header) appendReply(b []byte, credit, proc uint32) []byte {
 	b = appendFixed(b, h.xid, credit, proc)
 	b = xdr.AppendUint32(b, 0)

@@ -9,10 +9,10 @@ import (
 	"fileserver/rdma"
 )
 
-// keyring holds the registrations of one call. What the server has invalidated is deregistered all the same.
-type keyring []rdma.MR
+// registrations are the memory regions of one call. Those that the server has invalidated must be deregistered, too.
+type registrations []rdma.MR
 
-func (k *keyring) drop() error {
+func (k *registrations) drop() error {
 	var errs []error
 	for _, mr := range *k {
 		errs = append(errs, mr.Deregister())
@@ -21,9 +21,9 @@ func (k *keyring) drop() error {
 	return errors.Join(errs...)
 }
 
-// marshal makes the message of a call in room, registers the memory its chunks
-// name, and returns how long the message is.
-func (c *Client) marshal(room []byte, req *Request, keys *keyring) (int, error) {
+// marshal builds the message of a call in room, registers the memory of its chunks,
+// and returns the length of the message.
+func (c *Client) marshal(room []byte, req *Request, keys *registrations) (int, error) {
 	proc := uint32(procMsg)
 	if req.LongCall != nil {
 		proc = procNoMsg
@@ -65,7 +65,7 @@ func (c *Client) marshal(room []byte, req *Request, keys *keyring) (int, error) 
 	return len(b), nil
 }
 
-func (c *Client) appendRead(b []byte, it Item, keys *keyring) ([]byte, error) {
+func (c *Client) appendRead(b []byte, it Item, keys *registrations) ([]byte, error) {
 	for _, s := range it.Segments {
 		b = appendSegment(xdr.AppendUint32(xdr.AppendUint32(b, 1), it.Pos), s)
 	}
@@ -78,7 +78,7 @@ func (c *Client) appendRead(b []byte, it Item, keys *keyring) ([]byte, error) {
 	return b, err
 }
 
-func (c *Client) appendWrite(b []byte, it *Item, keys *keyring) ([]byte, error) {
+func (c *Client) appendWrite(b []byte, it *Item, keys *registrations) ([]byte, error) {
 	b = xdr.AppendUint32(b, 1)
 	if len(it.Segments) > 0 {
 		b = xdr.AppendUint32(b, uint32(len(it.Segments)))
@@ -97,8 +97,8 @@ func (c *Client) appendWrite(b []byte, it *Item, keys *keyring) ([]byte, error) 
 	return b, err
 }
 
-// register makes an item reachable, and names it segment by segment.
-func (c *Client) register(it Item, access rdma.Access, keys *keyring, add func(rdma.Segment)) error {
+// register registers an item's memory, and calls add with each of its segments.
+func (c *Client) register(it Item, access rdma.Access, keys *registrations, add func(rdma.Segment)) error {
 	mem := it.Buf.Bytes()[it.Off : it.Off+it.Len]
 	for len(mem) > 0 {
 		n := len(mem)

@@ -8,10 +8,10 @@ const (
 	privateVersion = 1
 	privateLen     = 8
 
-	// flagInvalidate: the sender of the private data can have its keys invalidated remotely.
+	// flagInvalidate: the sender of the private data supports remote invalidation of its keys.
 	flagInvalidate = 0x01
 
-	// inlineDefault is the inline threshold both ways of a peer that states none (RFC 8166 3.3.2).
+	// inlineDefault is the inline threshold, both ways, of a peer that states none (RFC 8166 3.3.2).
 	inlineDefault = 1024
 )
 
@@ -33,7 +33,7 @@ func parsePrivate(b []byte) privateData {
 	}
 }
 
-// append appends the wire form; sizes are rounded down to what it can say: 1 KiB to 256 KiB.
+// append appends the wire form, which rounds sizes down to multiples of 1 KiB, from 1 KiB to 256 KiB.
 func (p privateData) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, privateMagic)
 	var flags byte

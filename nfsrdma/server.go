@@ -18,34 +18,34 @@ import (
 const (
 	// DefaultCredits is how many calls a client may have outstanding (RFC 8166 3.3.1).
 	DefaultCredits = 128
-	// DefaultInline is the inline threshold both ways, bytes (RFC 8166 3.3.2): what Linux uses.
+	// DefaultInline is the inline threshold both ways, bytes (RFC 8166 3.3.2): that of Linux.
 	DefaultInline = 4096
-	// DefaultMaxMessage is the most a call may leave in Read chunks, bytes.
+	// DefaultMaxMessage bounds the Read chunks of a call, bytes.
 	DefaultMaxMessage = 4 << 20
-	// DefaultMaxHeld is the data that the calls of one connection hold at most, bytes: 32 READs of 1 MiB.
+	// DefaultMaxHeld bounds the memory that the calls of one connection hold, bytes: 32 READs of 1 MiB.
 	DefaultMaxHeld = 32 << 20
-	// DefaultReadDepth is the number of RDMA READs outstanding per connection, where peer and device allow.
+	// DefaultReadDepth is how many RDMA READs a connection has outstanding, if peer and device allow.
 	DefaultReadDepth = 32
 
-	// maxReply bounds replies in a Reply chunk, bytes: the programs are told.
+	// maxReply bounds replies in a Reply chunk, bytes. Programs learn it from rpc.Call.Limits.
 	maxReply = 256 << 10
-	// spareRecvs are receives beyond the credits: for messages that take no
-	// credit, and for a client's calls that cross with a reply.
+	// spareRecvs are receives beyond the credits, for messages that take no credit and
+	// for calls that cross with a reply.
 	spareRecvs = 8
-	// keptReplies is how many reply buffers a connection keeps once it has needed them.
+	// keptReplies is how many unused reply buffers a connection keeps.
 	keptReplies = 32
-	// drainPatience is how long a client may take none of its replies, and send none of its data, while the server stops.
+	// drainPatience is how long a connection may make no progress while the server stops.
 	drainPatience = 3 * time.Second
 )
 
 // Config is what a Server needs.
 type Config struct {
 	Handler rpc.Handler
-	// Memory is the registered memory for a connection on a device: one for all
-	// of them, or what [rdma.Domain.Attach] returns.
+	// Memory returns the registered memory for a connection on a device: the same for all
+	// connections, or that of [rdma.Domain.Attach].
 	Memory func(rdma.Device) (*rdma.Memory, error)
 	Logger *slog.Logger
-	// Limits say which connections are taken. One is established by its first valid call, and busy while calls are answered.
+	// Limits bounds the connections. One is established by its first valid call, and busy while it has calls.
 	Limits connlimit.Config
 
 	Credits    int // 0: DefaultCredits
@@ -58,13 +58,13 @@ type Config struct {
 // Server serves RPC-over-RDMA on listeners.
 type Server struct {
 	cfg     Config
-	base    context.Context // of the calls; ends with Shutdown's patience
+	base    context.Context // of the calls; ended by Shutdown
 	cancel  context.CancelFunc
 	workers workers.Pool
 
 	conns *rdma.Acceptor[*Conn]
 
-	mu   sync.Mutex         // before that of conns, so that no connection is counted twice or not at all
+	mu   sync.Mutex         // taken before the lock of conns, so that every connection is counted exactly once
 	past map[string]*Totals // by transport: connections accepted, and the figures of those that have ended
 }
 
@@ -93,7 +93,7 @@ func NewServer(cfg Config) (*Server, error) {
 	case cfg.Inline < 1024 || cfg.Inline > 256<<10 || cfg.Inline%1024 != 0:
 		return nil, fmt.Errorf("nfsrdma: inline threshold of %d bytes; choose a multiple of 1024 up to 262144", cfg.Inline)
 	case cfg.MaxHeld < 0:
-		return nil, fmt.Errorf("nfsrdma: %d bytes for the calls of a connection", cfg.MaxHeld)
+		return nil, fmt.Errorf("nfsrdma: %d bytes for the calls of a connection; choose 0 (the default) or more", cfg.MaxHeld)
 	case cfg.MaxMessage < 4096 || cfg.MaxMessage > 15<<20:
 		return nil, fmt.Errorf("nfsrdma: messages of at most %d bytes; choose 4096 to 15728640", cfg.MaxMessage)
 	}
@@ -110,7 +110,7 @@ func (s *Server) Serve(ctx context.Context, ln rdma.Listener) error {
 	})
 }
 
-// open answers a connection request. When it fails the ID is still the caller's.
+// open answers a connection request. If it fails the caller still owns the ID.
 func (s *Server) open(id rdma.ID, e *connlimit.Entry) error {
 	c, err := newConn(s, id, e)
 	if err != nil {
@@ -144,13 +144,12 @@ func (s *Server) remove(c *Conn) {
 // Recheck ends the connections from addresses that Limits does not admit any more.
 func (s *Server) Recheck() { s.conns.Recheck() }
 
-// Conns returns the connections of the moment.
+// Conns returns the current connections.
 func (s *Server) Conns() []*Conn { return s.conns.Conns() }
 
-// Shutdown refuses new connections and calls, lets running calls finish and
-// their replies go out, and disconnects. When ctx ends it disconnects at once;
-// calls that still run then have their context ended. It returns when
-// everything is released.
+// Shutdown refuses new connections and calls, waits until running calls are answered,
+// and disconnects. When ctx ends it disconnects at once and ends the context of the
+// calls that still run. It returns when everything is released.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.conns.Drain(ctx, (*Conn).drain, func(c *Conn, err error) {
 		s.cancel()

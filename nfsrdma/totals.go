@@ -1,15 +1,15 @@
 package nfsrdma
 
-// Totals are figures of a server since it was made, for metrics.
+// Totals are figures of a server since it was created, for metrics.
 type Totals struct {
 	Conns    int   // open
 	Accepted int64 // connections answered so far
-	Credits  int64 // granted to the open connections together
-	// Stats are the sums over all connections, ended ones included; of the figures of the moment, over the open ones.
+	Credits  int64 // granted to all open connections
+	// Stats are sums: counters over all connections, ended ones included, and gauges over the open ones.
 	Stats
 }
 
-// Totals returns the figures of the moment.
+// Totals returns the current figures.
 func (s *Server) Totals() Totals {
 	var sum Totals
 	for _, t := range s.TotalsByTransport() {
@@ -22,7 +22,7 @@ func (s *Server) Totals() Totals {
 	return sum
 }
 
-// TotalsByTransport returns the figures of the moment for each transport that has, or has had, connections.
+// TotalsByTransport returns the current figures of each transport that has had connections.
 func (s *Server) TotalsByTransport() map[string]Totals {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *Server) TotalsByTransport() map[string]Totals {
 	return all
 }
 
-// addNow adds the figures of the moment.
+// addNow adds the gauges.
 func (s *Stats) addNow(o *Stats) {
 	s.Running += o.Running
 	s.SlotsUsed += o.SlotsUsed
@@ -53,7 +53,7 @@ func (s *Stats) addNow(o *Stats) {
 	s.ReadCredits += o.ReadCredits
 }
 
-// add adds the figures that only grow.
+// add adds the counters.
 func (s *Stats) add(o *Stats) {
 	s.Sends += o.Sends
 	s.SendBytes += o.SendBytes

@@ -96,7 +96,7 @@ func (d *Domain) Retire() {
 	defer d.mu.Unlock()
 	if !d.retired {
 		d.retired = true
-		d.settle()
+		d.settleLocked()
 	}
 }
 
@@ -115,7 +115,7 @@ func (d *Domain) Close() error {
 }
 
 // settle releases what a retired domain without users has. Called with mu held.
-func (d *Domain) settle() {
+func (d *Domain) settleLocked() {
 	if !d.retired || d.users > 0 {
 		return
 	}
@@ -139,6 +139,6 @@ func (m *Memory) Release() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.users--
-	d.settle()
+	d.settleLocked()
 	return err
 }

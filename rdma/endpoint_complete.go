@@ -97,7 +97,7 @@ func (e *Endpoint) Repost(buf *slab.Buf) error {
 	e.mu.Lock()
 	switch {
 	case e.failing:
-		err = e.refusal()
+		err = e.refusalLocked()
 	case err != nil:
 	case len(e.freeRecv) == 0:
 		err = ErrQueueFull

@@ -68,7 +68,7 @@ func (e *Endpoint) fail(err error, reason bool) {
 }
 
 // refusal is the error of requests after the end. Called with mu held.
-func (e *Endpoint) refusal() error {
+func (e *Endpoint) refusalLocked() error {
 	if e.cause != nil {
 		return e.cause
 	}
@@ -76,14 +76,14 @@ func (e *Endpoint) refusal() error {
 }
 
 // busy reports whether the provider may hold buffers of ours. Called with mu held.
-func (e *Endpoint) busy() bool {
+func (e *Endpoint) busyLocked() bool {
 	return e.posting || e.flying > 0 || e.reading > 0 || len(e.freeRecv) < len(e.recvs)
 }
 
 // wakeIfDrainedLocked ends the drain's wait where a failed post has taken back the last request
 // that was outstanding: no completion will. Called with mu held.
 func (e *Endpoint) wakeIfDrainedLocked() {
-	if e.failing && !e.busy() {
+	if e.failing && !e.busyLocked() {
 		e.wake()
 	}
 }
@@ -104,7 +104,7 @@ func (e *Endpoint) drain(events <-chan error) {
 			e.complete(&e.wcs[i])
 		}
 		e.mu.Lock()
-		busy := e.busy()
+		busy := e.busyLocked()
 		e.mu.Unlock()
 		if !busy || n == 0 && e.cq.Wait(wait) != nil {
 			break
@@ -140,16 +140,16 @@ func (e *Endpoint) refuseQueued() {
 	for r, ok := e.readQ.Pop(); ok; r, ok = e.readQ.Pop() {
 		r.queued = false
 		if r.err == nil {
-			r.err = e.refusal()
+			r.err = e.refusalLocked()
 		}
 		if r.inFlight == 0 {
-			e.endRead(r)
+			e.endReadLocked(r)
 		}
 	}
 	for op, ok := e.sendQ.Pop(); ok; op, ok = e.sendQ.Pop() {
 		op.queued = false
 		if op.err == nil {
-			op.err = e.refusal()
+			op.err = e.refusalLocked()
 		}
 		if op.inFlight == 0 {
 			err := op.err
@@ -174,14 +174,14 @@ func (e *Endpoint) abandon() {
 	}
 	for _, r := range e.reads {
 		if r.inFlight > 0 {
-			r.inFlight, r.err = 0, e.refusal()
-			e.endRead(r)
+			r.inFlight, r.err = 0, e.refusalLocked()
+			e.endReadLocked(r)
 		}
 	}
 	for _, op := range e.ops {
 		if op.inFlight > 0 {
 			op.inFlight = 0
-			err := e.refusal()
+			err := e.refusalLocked()
 			e.mu.Unlock()
 			e.finish(op, err)
 			e.mu.Lock()

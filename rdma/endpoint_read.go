@@ -48,7 +48,7 @@ func (e *Endpoint) Read(buf *slab.Buf, off int, remote []Segment, done Completio
 	e.mu.Lock()
 	switch {
 	case e.failing:
-		err = e.refusal()
+		err = e.refusalLocked()
 	case regErr != nil:
 		err = regErr
 	case !e.started:
@@ -75,14 +75,14 @@ func (e *Endpoint) Read(buf *slab.Buf, off int, remote []Segment, done Completio
 	r.buf, r.pos, r.left, r.bytes, r.done = buf.Retain(), off, n, int64(n), done
 	r.queued = true
 	e.readQ.Push(r)
-	e.pump()
+	e.pumpLocked()
 	e.mu.Unlock()
 	return nil
 }
 
 // postReads posts READs for those that wait longest, as far as the credits go.
 // Called with mu held; lets go of it meanwhile.
-func (e *Endpoint) postReads() {
+func (e *Endpoint) postReadsLocked() {
 	k := 0
 	for ; k < readBatch && e.credits > 0 && e.readQ.Len() > 0; k++ {
 		r := *e.readQ.At(0)
@@ -125,7 +125,7 @@ func (e *Endpoint) postReads() {
 			r.err = err
 		}
 		if r.inFlight == 0 && !r.queued {
-			e.endRead(r)
+			e.endReadLocked(r)
 		}
 	}
 	e.wakeIfDrainedLocked()
@@ -146,7 +146,7 @@ func (e *Endpoint) nextRead(r *readOp, to *SGE) (addr uint64, rkey, n uint32, sl
 
 // fetched brings the data of a READ that is done from the sink to its buffer, which
 // the READ, being counted as outstanding, holds. Called with mu held; lets go of it meanwhile.
-func (e *Endpoint) fetched(slot int, ok bool) {
+func (e *Endpoint) copyFetchedLocked(slot int, ok bool) {
 	if ok {
 		read := e.sink.reads[slot]
 		e.mu.Unlock()
@@ -165,7 +165,7 @@ func (e *Endpoint) readDone(wc *WC) {
 		return
 	}
 	if e.sink != nil {
-		e.fetched(slot, wc.Status == StatusSuccess)
+		e.copyFetchedLocked(slot, wc.Status == StatusSuccess)
 	}
 	r := e.reads[index]
 	r.inFlight--
@@ -175,16 +175,16 @@ func (e *Endpoint) readDone(wc *WC) {
 	if wc.Status != StatusSuccess && (r.err == nil || isFlushed(r.err)) {
 		r.err = &CompletionError{Opcode: wc.Opcode, Status: wc.Status}
 	}
-	e.pump()
+	e.pumpLocked()
 	if r.inFlight == 0 && !r.queued {
-		e.endRead(r)
+		e.endReadLocked(r)
 	}
 	e.mu.Unlock()
 }
 
 // endRead reports the end of a read that has nothing in flight. Called with mu
 // held; lets go of it meanwhile.
-func (e *Endpoint) endRead(r *readOp) {
+func (e *Endpoint) endReadLocked(r *readOp) {
 	buf, done, err := r.buf, r.done, r.err
 	e.count.read(r.bytes, err)
 	r.gen = (r.gen + 1) & genMask

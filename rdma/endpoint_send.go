@@ -25,28 +25,28 @@ func (e *Endpoint) NewSendOp() *SendOp {
 }
 
 // freeOp puts an op back. Called with mu held.
-func (e *Endpoint) freeOp(op *SendOp) {
+func (e *Endpoint) freeOpLocked(op *SendOp) {
 	op.reset()
 	op.next = e.spare
 	e.spare = op
 }
 
 // drop ends one look at the op. Called with mu held.
-func (e *Endpoint) drop(op *SendOp) {
+func (e *Endpoint) dropLocked(op *SendOp) {
 	if op.holds--; op.holds == 0 {
-		e.freeOp(op)
+		e.freeOpLocked(op)
 	}
 }
 
 // take takes over a chain that is to be posted. It returns with mu held, unless there is an error.
-func (e *Endpoint) take(op *SendOp) error {
+func (e *Endpoint) sealAndLock(op *SendOp) error {
 	if err := op.seal(); err != nil {
 		op.Discard()
 		return err
 	}
 	e.mu.Lock()
 	if e.failing {
-		err := e.refusal()
+		err := e.refusalLocked()
 		e.mu.Unlock()
 		op.Discard()
 		return err
@@ -63,13 +63,13 @@ func (e *Endpoint) take(op *SendOp) error {
 // completed; when it returns an error it is not called. The op's buffers are
 // released in either case: it takes over op.
 func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
-	if err := e.take(op); err != nil {
+	if err := e.sealAndLock(op); err != nil {
 		return err
 	}
 	op.sync, op.holds = true, 2
 	op.queued = true
 	e.sendQ.Push(op)
-	e.pump()
+	e.pumpLocked()
 	if op.outcome == undecided {
 		op.waiting = true
 		e.mu.Unlock()
@@ -84,7 +84,7 @@ func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
 				e.mu.Unlock()
 				e.finish(op, context.Cause(ctx))
 				e.mu.Lock()
-				e.pump() // a smaller chain behind it may fit
+				e.pumpLocked() // a smaller chain behind it may fit
 			} else {
 				e.mu.Unlock()
 				<-op.ready // somebody is deciding just now
@@ -96,7 +96,7 @@ func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
 	if op.outcome == refused {
 		err = op.err
 	}
-	e.drop(op)
+	e.dropLocked(op)
 	e.mu.Unlock()
 	return err
 }
@@ -105,29 +105,29 @@ func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
 // there are enough. What is queued is bounded by the caller's own credits and
 // memory. It may be called from the completion goroutine.
 func (e *Endpoint) Queue(op *SendOp) error {
-	if err := e.take(op); err != nil {
+	if err := e.sealAndLock(op); err != nil {
 		return err
 	}
 	op.holds = 1
 	op.queued = true
 	e.sendQ.Push(op)
-	e.pump()
+	e.pumpLocked()
 	e.mu.Unlock()
 	return nil
 }
 
 // pump posts all that may be posted. Called with mu held; lets go of it
 // meanwhile. Where another goroutine is posting already, that one goes on.
-func (e *Endpoint) pump() {
+func (e *Endpoint) pumpLocked() {
 	for !e.posting && !e.failing {
 		if e.readQ.Len() > 0 && e.credits > 0 {
-			e.postReads()
+			e.postReadsLocked()
 			continue
 		}
-		if e.gather(); len(e.batch) == 0 {
+		if e.gatherLocked(); len(e.batch) == 0 {
 			return
 		}
-		e.postBatch()
+		e.postBatchLocked()
 	}
 }
 
@@ -146,7 +146,7 @@ const (
 
 // gather takes parts off the queue, in order, as far as the slots go, into
 // e.batch. Called with mu held.
-func (e *Endpoint) gather() {
+func (e *Endpoint) gatherLocked() {
 	wrs := 0
 	for e.sendQ.Len() > 0 && len(e.batch) < batchParts {
 		op := *e.sendQ.At(0)
@@ -197,7 +197,7 @@ func (e *Endpoint) nextPart(op *SendOp) int {
 }
 
 // postBatch posts e.batch. Called with mu held; lets go of it meanwhile.
-func (e *Endpoint) postBatch() {
+func (e *Endpoint) postBatchLocked() {
 	wrs := e.batch[0].wrs
 	if len(e.batch) > 1 {
 		e.batchWRs = e.batchWRs[:0]
@@ -216,11 +216,11 @@ func (e *Endpoint) postBatch() {
 	e.posting = false
 	for i, p := range e.batch {
 		if err == nil {
-			e.decide(p.op, posted, nil)
+			e.decideLocked(p.op, posted, nil)
 		} else {
-			e.unpost(p, err)
+			e.unpostLocked(p, err)
 		}
-		e.drop(p.op)
+		e.dropLocked(p.op)
 		e.batch[i] = part{}
 	}
 	e.batch = e.batch[:0]
@@ -231,7 +231,7 @@ func (e *Endpoint) postBatch() {
 
 // unpost takes back what PostSend has refused. Called with mu held; lets go of it
 // meanwhile. The endpoint is failing, so that nobody else posts.
-func (e *Endpoint) unpost(p part, err error) {
+func (e *Endpoint) unpostLocked(p part, err error) {
 	op := p.op
 	op.sent -= len(p.wrs)
 	op.inFlight--
@@ -251,7 +251,7 @@ func (e *Endpoint) unpost(p part, err error) {
 }
 
 // decide tells a goroutine in Post what became of its op. Called with mu held.
-func (e *Endpoint) decide(op *SendOp, o outcome, err error) {
+func (e *Endpoint) decideLocked(op *SendOp, o outcome, err error) {
 	if !op.sync || op.outcome != undecided {
 		return
 	}
@@ -270,8 +270,8 @@ func (e *Endpoint) finish(op *SendOp, err error) {
 	op.release()
 	if op.sync && op.sent == 0 {
 		e.mu.Lock()
-		e.decide(op, refused, err)
-		e.drop(op)
+		e.decideLocked(op, refused, err)
+		e.dropLocked(op)
 		e.mu.Unlock()
 		return
 	}
@@ -280,7 +280,7 @@ func (e *Endpoint) finish(op *SendOp, err error) {
 		op.done.Completed(err)
 	}
 	e.mu.Lock()
-	e.drop(op)
+	e.dropLocked(op)
 	e.mu.Unlock()
 }
 
@@ -305,7 +305,7 @@ func (e *Endpoint) partDone(wc *WC, end bool) {
 		fin = op.inFlight == 0 && !op.queued
 	}
 	err := op.err
-	e.pump()
+	e.pumpLocked()
 	e.mu.Unlock()
 	if fin {
 		e.finish(op, err)

@@ -28,20 +28,20 @@ func (e *Endpoint) EndIfStalled(d time.Duration) {
 	if s.timer != nil || e.failing {
 		return
 	}
-	s.every, s.seen, s.busy = d, s.done, e.outstanding()
+	s.every, s.seen, s.busy = d, s.done, e.outstandingLocked()
 	s.timer = time.AfterFunc(d, e.checkStall)
 }
 
 // outstanding reports whether anything but receives is. Called with mu held.
-func (e *Endpoint) outstanding() bool {
+func (e *Endpoint) outstandingLocked() bool {
 	return e.flying > 0 || e.reading > 0 || e.sendQ.Len() > 0 || e.readQ.Len() > 0
 }
 
 func (e *Endpoint) checkStall() {
 	e.mu.Lock()
 	s := &e.stall
-	stuck := s.busy && s.seen == s.done && e.outstanding()
-	s.seen, s.busy = s.done, e.outstanding()
+	stuck := s.busy && s.seen == s.done && e.outstandingLocked()
+	s.seen, s.busy = s.done, e.outstandingLocked()
 	if !stuck && !e.failing {
 		s.timer.Reset(s.every)
 	}

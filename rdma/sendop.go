@@ -144,7 +144,7 @@ func (op *SendOp) Err() error { return op.bad }
 func (op *SendOp) Discard() {
 	op.release()
 	op.e.mu.Lock()
-	op.e.freeOp(op)
+	op.e.freeOpLocked(op)
 	op.e.mu.Unlock()
 }
 

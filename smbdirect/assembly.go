@@ -9,22 +9,22 @@ import (
 const (
 	// tailroom is the room behind a message in its buffer, for a cipher's tag ([transport.Handler]).
 	tailroom = 16
-	// earlyAssembly is the memory, bytes, that a message takes at first before anybody is authenticated. More is taken
-	// as its data comes.
+	// earlyAssembly is the memory, bytes, that a message gets with its first fragment before the peer is authenticated.
+	// It gets more as its data arrives.
 	earlyAssembly = 2<<10 - tailroom
 )
 
-var errAssembly = errors.New("smbdirect: no memory for a message of a peer that is not authenticated")
+var errAssembly = errors.New("smbdirect: no memory for a message of a peer that is not authenticated yet")
 
-// assembly is the message that is being put together from fragments. The zero value is none.
+// assembly is the message that is being reassembled from fragments. The zero value holds no message.
 type assembly struct {
 	buf  *slab.Buf
-	got  int // bytes of the message that are there
+	got  int // bytes of the message that have arrived
 	size int // bytes that the message will have
 }
 
-// firstSize is the memory, bytes, that a message takes with its first fragment: all of it, or, before anybody is
-// authenticated, little more than what has come.
+// firstSize is the memory, bytes, that a message gets with its first fragment: enough for all of it, or, before the
+// peer is authenticated, for little more than what has arrived.
 func firstSize(f fragment, early bool) int {
 	if !early {
 		return f.total
@@ -32,14 +32,14 @@ func firstSize(f fragment, early bool) int {
 	return min(f.total, max(earlyAssembly, len(f.data)))
 }
 
-// begin starts the message of which f is the first fragment, in buf, which has room for n bytes and the tailroom.
+// begin starts the message whose first fragment is f. buf has room for n bytes and the tailroom.
 func (a *assembly) begin(buf *slab.Buf, n int, f fragment) {
 	buf.SetLen(n)
 	*a = assembly{buf: buf, size: f.total}
 }
 
-// add appends the fragment's data, and returns the message when that was the last. It fails only when a message that
-// has not all its memory yet gets no more.
+// add appends the fragment's data, and returns the message if it is complete. It fails only when the message
+// needs more memory and the pool has none.
 func (a *assembly) add(f fragment, pool *slab.Pool) (whole *slab.Buf, err error) {
 	if len(f.data) > 0 {
 		if err := a.grow(len(f.data), pool); err != nil {
@@ -72,7 +72,7 @@ func (a *assembly) grow(n int, pool *slab.Pool) error {
 	return nil
 }
 
-// drop releases a message that will never be whole.
+// drop releases an incomplete message.
 func (a *assembly) drop() {
 	if a.buf != nil {
 		a.buf.Release()

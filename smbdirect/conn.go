@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// sendSlots are the SENDs outstanding at most, whatever credits the peer gives.
+	// sendSlots bounds the SENDs outstanding, however many credits the peer grants.
 	sendSlots = 256
-	// sendDepth leaves room for the WRITEs in front of them.
+	// sendDepth leaves room for the WRITEs posted before them.
 	sendDepth = 2 * sendSlots
 	slotSize  = 32 // bytes for a header, or a negotiate message
 )
 
 // Conn is an SMB Direct connection, of either side. It implements [transport.Conn] and [transport.Placer].
 //
-// Lock order: mu, then the endpoint's lock, then slotMu. The handler is called without any.
+// Lock order: mu, then the endpoint's lock, then slotMu. No lock is held when the handler's Message or Closed is called.
 type Conn struct {
 	info    transport.Info
 	ep      *rdma.Endpoint
@@ -40,7 +40,7 @@ type Conn struct {
 	headers *slab.Buf // sendSlots slots
 	count   counters
 	entry   *connlimit.Entry // nil on the client's side
-	early   atomic.Int32     // longest message until somebody is authenticated; 0: as negotiated
+	early   atomic.Int32     // longest message before the peer is authenticated; 0: as negotiated
 
 	mu       sync.Mutex
 	m        *machine
@@ -53,13 +53,13 @@ type Conn struct {
 	timer    *time.Timer
 	armed    time.Time
 	in       assembly
-	busy     bool // a message waits for memory; what arrives goes to inbox
+	busy     bool // a message waits for memory; later ones go to inbox
 	inbox    queue.Queue[*slab.Buf]
 	closed   bool
 
 	slotMu  sync.Mutex
 	slots   []uint16 // free
-	starved bool     // a SEND waits for one
+	starved bool     // a SEND waits for a slot
 	slot    [sendSlots]headerSlot
 }
 
@@ -80,12 +80,12 @@ func (s *headerSlot) Completed(err error) {
 	c.slotMu.Unlock()
 	if wake && err == nil {
 		c.mu.Lock()
-		c.pump()
+		c.pumpLocked()
 		c.mu.Unlock()
 	}
 }
 
-// newConn takes over id when it succeeds.
+// newConn makes a connection. It owns id if it succeeds; otherwise the caller still does.
 func newConn(id rdma.ID, mem *rdma.Memory, p Params, client bool, connID uint64, opened func(*Conn) transport.Handler) (*Conn, error) {
 	p = p.withDefaults(client)
 	if err := p.check(); err != nil {
@@ -94,7 +94,7 @@ func newConn(id rdma.ID, mem *rdma.Memory, p Params, client bool, connID uint64,
 	caps := id.Device().Caps()
 	c := &Conn{
 		pool: mem.Pool(), opened: opened, ready: make(chan struct{}),
-		maxSGE: min(caps.MaxSGE, 6), // more than six have been seen to hang devices
+		maxSGE: min(caps.MaxSGE, 6), // some devices hang with more than six
 		clock:  clock.New(),
 		info: transport.Info{
 			ID: connID, Transport: caps.Transport.String(), RemoteAddr: id.RemoteAddr(), LocalAddr: id.LocalAddr(),
@@ -128,10 +128,10 @@ func newConn(id rdma.ID, mem *rdma.Memory, p Params, client bool, connID uint64,
 	return c, nil
 }
 
-// start begins the life of a connection that has been accepted or connected.
+// start starts the timer and the endpoint, once the connection is accepted or connected.
 func (c *Conn) start() {
 	c.mu.Lock()
-	c.arm()
+	c.armLocked()
 	c.mu.Unlock()
 	c.ep.Start()
 }
@@ -202,13 +202,13 @@ func (c *Conn) Send(o *transport.Outgoing) error {
 	}
 	p.take(o)
 	c.out.Push(p)
-	c.pump()
+	c.pumpLocked()
 	return nil
 }
 
-// pump sends what may be sent. Called with mu held.
-func (c *Conn) pump() {
-	var now time.Time // the clock matters only to a probe and to what must wait for credits
+// pumpLocked sends whatever credits and slots allow.
+func (c *Conn) pumpLocked() {
+	var now time.Time // read only for a probe, or when credits run out
 	for c.err == nil {
 		if now.IsZero() && (c.m.probe || c.m.sendCredits <= 1) {
 			now = c.clock.Now()
@@ -243,21 +243,21 @@ func (c *Conn) pump() {
 			p.gather(op, o.data)
 			c.count.fragments.Add(1)
 			if p.sent == p.size {
-				c.finish(p, op)
+				c.finishLocked(p, op)
 			}
 		} else {
 			c.count.empty.Add(1)
 		}
-		c.post(op, slot)
+		c.postLocked(op, slot)
 	}
 	if c.draining && c.out.Len() == 0 {
 		c.ep.Disconnect(c.err)
 	}
-	c.arm()
+	c.armLocked()
 }
 
-// finish ends the message of which op carries the last fragment. Called with mu held.
-func (c *Conn) finish(p *pdu, op *rdma.SendOp) {
+// finishLocked ends the message at the head of the queue. op carries its last fragment.
+func (c *Conn) finishLocked(p *pdu, op *rdma.SendOp) {
 	if p.HasInvalidate {
 		op.Invalidate(p.Invalidate)
 		c.count.invalidates.Add(1)
@@ -293,17 +293,17 @@ func (c *Conn) putSlot(s *headerSlot) {
 	c.slots = append(c.slots, s.i)
 }
 
-// post hands a chain to the endpoint. Called with mu held.
-func (c *Conn) post(op *rdma.SendOp, s *headerSlot) {
+// postLocked posts a chain to the endpoint.
+func (c *Conn) postLocked(op *rdma.SendOp, s *headerSlot) {
 	op.OnDone(s)
 	if err := c.ep.Queue(op); err != nil {
-		c.putSlot(s) // Queue has released the buffers and told nobody
-		c.fail(err)
+		c.putSlot(s) // Queue has released the buffers; the slot's Completed is not called
+		c.failLocked(err)
 	}
 }
 
-// fail begins the end. Called with mu held.
-func (c *Conn) fail(err error) {
+// failLocked disconnects. Only the first error counts.
+func (c *Conn) failLocked(err error) {
 	if c.err == nil {
 		c.err = err
 	}
@@ -317,7 +317,7 @@ func (c *Conn) Disconnect(err error, drain bool) {
 	defer c.mu.Unlock()
 	if drain && c.err == nil && c.m.state == open {
 		c.draining = true
-		c.pump()
+		c.pumpLocked()
 		return
 	}
 	if c.err == nil {
@@ -327,8 +327,8 @@ func (c *Conn) Disconnect(err error, drain bool) {
 	c.ep.Disconnect(err)
 }
 
-// arm sets the timer to the machine's deadline, if that is earlier than what is set. Called with mu held.
-func (c *Conn) arm() {
+// armLocked sets the timer to the machine's deadline, unless it fires earlier anyway.
+func (c *Conn) armLocked() {
 	at := c.m.deadline()
 	if c.err != nil || at.IsZero() || !c.armed.IsZero() && !at.Before(c.armed) {
 		return
@@ -349,8 +349,8 @@ func (c *Conn) onTimer() {
 		return
 	}
 	if err := c.m.tick(c.clock.Now()); err != nil {
-		c.fail(err)
+		c.failLocked(err)
 		return
 	}
-	c.pump()
+	c.pumpLocked()
 }

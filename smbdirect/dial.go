@@ -14,13 +14,13 @@ type DialConfig struct {
 	// Memory is the registered memory for a device.
 	Memory func(rdma.Device) (*rdma.Memory, error)
 	Params Params
-	// Handler takes the messages; it is called once, when negotiated, on the
-	// connection's goroutine, and must not block, nor send.
+	// Handler returns the handler of the connection's messages. It is called once, after the negotiation, on the
+	// connection's goroutine, and must neither block nor send.
 	Handler func(*Conn) transport.Handler
 }
 
-// Dial connects to an SMB Direct server and negotiates (MS-SMBD 3.1.4.1, 3.1.5.3). The
-// connection lives on when ctx ends.
+// Dial connects to an SMB Direct server and negotiates (MS-SMBD 3.1.4.1, 3.1.5.3). ctx
+// bounds only the dialling.
 func Dial(ctx context.Context, p rdma.Provider, addr netip.AddrPort, cfg DialConfig) (*Conn, error) {
 	if cfg.Memory == nil || cfg.Handler == nil {
 		return nil, errors.New("smbdirect: dial without memory or handler")
@@ -39,13 +39,13 @@ func Dial(ctx context.Context, p rdma.Provider, addr netip.AddrPort, cfg DialCon
 	}
 	gone := make(chan struct{})
 	c.ended = func(error) { close(gone) }
-	// The server pulls data from us; we pull nothing from it, but some require a depth of one.
+	// The server READs from us. We READ nothing from it, but some servers require a depth of one.
 	params := rdma.ConnParams{IRD: min(32, id.Device().Caps().MaxIRD), ORD: min(1, id.Device().Caps().MaxORD), RNRRetry: 7}
 	params.PrivateData = connectPrivate(id, params)
 	if err = id.Connect(ctx, params); err == nil {
 		c.start()
 		c.mu.Lock()
-		c.sendNegotiate(c.m.request().append)
+		c.sendNegotiateLocked(c.m.request().append)
 		c.mu.Unlock()
 		select {
 		case <-c.ready:

@@ -15,12 +15,12 @@ const (
 	ended
 )
 
-// machine decides for one connection: credits, fragments, keep-alive. It is
-// pure; whoever drives it does what it says at once and in order.
+// machine decides for one connection about credits, fragments and keep-alives. It has
+// no side effects; its driver does what it says at once and in order.
 //
 // Counting of credits (MS-SMBD 3.1.5.1): available receives are posted but not
-// granted; the peer holds peerCredits; a message from the peer turns one of those into a
-// consumed receive, whose repost makes it available again.
+// granted; the peer holds peerCredits. A message from the peer consumes one of those, and
+// posting its receive again makes that available.
 type machine struct {
 	p      Params
 	client bool
@@ -34,8 +34,8 @@ type machine struct {
 
 	// Receiving.
 	receives    int // posted, granted, or consumed and about to be posted again
-	wanted      int // credits the peer asks for, as far as it may have them
-	target      int // credits the peer shall have: no more than there are receives
+	wanted      int // credits the peer asks for, limited by Params.Credits
+	target      int // credits to grant to the peer: wanted, but no more than receives
 	available   int
 	peerCredits int
 	left        uint32 // of the message being reassembled, bytes
@@ -43,18 +43,18 @@ type machine struct {
 
 	// Sending.
 	sendCredits int
-	respond     bool // the peer wants to hear from us
+	respond     bool // the peer asked for a message (SMB_DIRECT_RESPONSE_REQUESTED)
 
 	// Time. The zero time is "not running".
 	idleAt  time.Time // negotiate, idle or keep-alive timer
-	probing bool      // a keep-alive is out, or wants to be
-	probe   bool      // it has not been sent yet
+	probing bool      // a keep-alive has been sent, or is due
+	probe   bool      // the keep-alive has not been sent yet
 	grantAt time.Time // send credit grant timer
 }
 
 // Reasons to end a connection.
 var (
-	errNegotiateTimeout = errors.New("smbdirect: no negotiation within its time")
+	errNegotiateTimeout = errors.New("smbdirect: the peer did not negotiate in time")
 	errKeepaliveTimeout = errors.New("smbdirect: the peer does not answer the keep-alive")
 	errGrantTimeout     = errors.New("smbdirect: the peer grants no credits")
 	errVersion          = errors.New("smbdirect: no common version")
@@ -70,10 +70,10 @@ func newMachine(p Params, client bool, now time.Time) *machine {
 	return m
 }
 
-// posted tells of a receive that was posted: one of the first, or one that a message had consumed.
+// posted counts a receive that was posted: one of the first, or one that a message had consumed.
 func (m *machine) posted() { m.available++ }
 
-// grown tells of n receives that were posted beside those there were.
+// grown counts n receives that were posted in addition.
 func (m *machine) grown(n int) {
 	m.receives += n
 	m.available += n
@@ -86,8 +86,8 @@ func (m *machine) want(credits uint16) {
 	m.target = min(m.wanted, m.receives)
 }
 
-// more is how many receives to post beside those there are: as many again, once the peer has used a quarter of the credits
-// that go with these.
+// more returns how many receives to post in addition: as many as there are, once the peer has used a quarter of its
+// credits; otherwise 0.
 func (m *machine) more() int {
 	if m.wanted <= m.receives || 4*(m.target-m.peerCredits) <= m.target {
 		return 0
@@ -95,7 +95,7 @@ func (m *machine) more() int {
 	return min(m.receives, m.p.Credits-m.receives)
 }
 
-// request is the client's negotiate request. Its peer may answer once.
+// request is the client's negotiate request. It lets the server send one message, the response.
 func (m *machine) request() negotiateRequest {
 	m.available--
 	m.peerCredits = 1
@@ -107,9 +107,9 @@ func (m *machine) request() negotiateRequest {
 }
 
 // requested handles a message in the server's negotiating phase (MS-SMBD
-// 3.1.5.2). If err is errVersion the answer is to be sent and the connection closed; with
-// any other error there is no answer. What the answer grants is asked for
-// separately, once the request's own receive is posted again.
+// 3.1.5.2). With errVersion the caller sends the response and closes the connection; with
+// any other error there is no response. The caller fills in the credits that the response
+// grants, once it has posted the request's receive again.
 func (m *machine) requested(b []byte, now time.Time) (negotiateResponse, error) {
 	m.available--
 	r, err := parseRequest(b)
@@ -178,10 +178,10 @@ func (m *machine) opened(now time.Time) {
 	m.idleAt = now.Add(m.p.Idle)
 }
 
-// grant takes what can be granted now.
+// grant grants as many credits as it can, and returns how many.
 func (m *machine) grant() uint16 { return m.grantBut(0) }
 
-// grantBut takes what can be granted now, but for some.
+// grantBut is grant, but holds back keep credits.
 func (m *machine) grantBut(keep int) uint16 {
 	n := max(0, min(m.available, m.target-m.peerCredits)-keep)
 	m.available -= n
@@ -189,14 +189,14 @@ func (m *machine) grantBut(keep int) uint16 {
 	return uint16(n)
 }
 
-// fragment is what a received message contributes to the one being reassembled.
+// fragment is the data that a received SEND adds to the message being reassembled.
 type fragment struct {
 	data  []byte
 	total int  // first fragment: length of the whole message; otherwise 0
 	last  bool // the message is complete
 }
 
-// received handles a data transfer message (MS-SMBD 3.1.5.4). A fragment without data is none.
+// received handles a data transfer message (MS-SMBD 3.1.5.4). The fragment is empty if the message has no data.
 func (m *machine) received(b []byte, now time.Time) (fragment, error) {
 	var f fragment
 	if m.peerCredits--; m.peerCredits < 0 {
@@ -213,7 +213,7 @@ func (m *machine) received(b []byte, now time.Time) (fragment, error) {
 		return f, errors.New("smbdirect: the peer asks for no credits")
 	}
 	if n := uint64(h.offset) + uint64(h.length); len(data) > 0 && n > uint64(m.maxRecv) {
-		return f, fmt.Errorf("smbdirect: data up to byte %d of a message of at most %d", n, m.maxRecv)
+		return f, fmt.Errorf("smbdirect: data ends at byte %d of a message, at most %d were negotiated", n, m.maxRecv)
 	}
 	m.want(h.creditsRequested)
 	m.sendCredits = min(m.sendCredits+int(h.creditsGranted), 65535)
@@ -226,9 +226,9 @@ func (m *machine) received(b []byte, now time.Time) (fragment, error) {
 	}
 	whole := uint64(h.length) + uint64(h.remaining)
 	if len(data) == 0 {
-		// A peer may say how much is going to come, or is still to come, without sending any of it. What it says must be true.
+		// A peer may state how much data remains without sending any. The number must be true.
 		if h.remaining != 0 && (m.assembling && h.remaining != m.left || whole > uint64(m.p.MaxFragmented)) {
-			return f, fmt.Errorf("smbdirect: %d bytes remain behind a fragment without data, where %d are missing", h.remaining, m.left)
+			return f, fmt.Errorf("smbdirect: a message without data says that %d bytes remain, but %d are missing", h.remaining, m.left)
 		}
 		return f, nil
 	}
@@ -236,7 +236,7 @@ func (m *machine) received(b []byte, now time.Time) (fragment, error) {
 	case !m.assembling && whole > uint64(m.p.MaxFragmented):
 		return f, fmt.Errorf("smbdirect: a message of %d bytes, at most %d were negotiated", whole, m.p.MaxFragmented)
 	case m.assembling && whole != uint64(m.left):
-		return f, fmt.Errorf("smbdirect: a fragment of %d bytes with %d behind it, where %d are missing", h.length, h.remaining, m.left)
+		return f, fmt.Errorf("smbdirect: a fragment of %d bytes with %d to follow, but %d are missing", h.length, h.remaining, m.left)
 	case !m.assembling:
 		f.total = int(whole)
 	}
@@ -245,21 +245,21 @@ func (m *machine) received(b []byte, now time.Time) (fragment, error) {
 	return f, nil
 }
 
-// alive tells of a message that cannot be looked at yet.
+// alive restarts the idle timer: a message has arrived. It is called, too, for messages that cannot be handled yet.
 func (m *machine) alive(now time.Time) {
 	m.probing, m.probe = false, false
 	m.idleAt = now.Add(m.p.Idle)
 }
 
-// outgoing is a SEND to be made now.
+// outgoing is a SEND to post now.
 type outgoing struct {
 	h    dataTransfer
-	data int // bytes of the message's rest that go with it
+	data int // bytes of the message that go with it
 }
 
-// next decides on the next SEND, left being the bytes of the message in hand
-// that are not sent yet, 0 if there is none, and fit how many of them one SEND can
-// gather. When ok is false there is nothing to send now: ask again after every event.
+// next decides on the next SEND. left is how many bytes of the current message are not
+// sent yet, 0 if there is no message, and fit how many of them one SEND can gather.
+// When ok is false there is nothing to send until the next event.
 func (m *machine) next(left, fit int, now time.Time) (o outgoing, ok bool) {
 	if m.state != open {
 		return o, false
@@ -281,7 +281,7 @@ func (m *machine) next(left, fit int, now time.Time) (o outgoing, ok bool) {
 	if left > 0 {
 		o.data = min(left, fit, m.maxSend-dataOffset)
 		if m.sendCredits > 1 && left > m.sendCredits*o.data && !m.low() {
-			keep = 1 // the message will take all credits, and the last is not to be had without a grant
+			keep = 1 // the message will take all credits, and the last can be spent only with a grant
 		}
 	}
 	m.sendCredits--
@@ -298,9 +298,9 @@ func (m *machine) next(left, fit int, now time.Time) (o outgoing, ok bool) {
 	return o, true
 }
 
-// low reports whether the peer runs out of credits while we have some for it: then
-// a message goes out for the sake of the grant. A peer with one credit has run
-// out: it keeps that for a grant of its own. One that wants but few gets them all at once.
+// low reports whether the peer runs out of credits while some are available: then
+// an empty message grants them. A peer with one credit has run out, because it keeps
+// that one for a message that grants.
 func (m *machine) low() bool {
 	mark := m.target / 4
 	if m.target < 16 {
@@ -309,7 +309,7 @@ func (m *machine) low() bool {
 	return m.available > 0 && m.peerCredits <= mark && m.peerCredits < m.target
 }
 
-// deadline is when tick wants to be called; zero: not at all.
+// deadline returns when to call tick; the zero time means never.
 func (m *machine) deadline() time.Time {
 	if m.grantAt.IsZero() || m.idleAt.Before(m.grantAt) {
 		return m.idleAt
@@ -317,7 +317,7 @@ func (m *machine) deadline() time.Time {
 	return m.grantAt
 }
 
-// tick handles the passing of time. Afterwards there may be something to send.
+// tick handles timers that have expired. Afterwards there may be something to send.
 func (m *machine) tick(now time.Time) error {
 	if m.state == ended {
 		return nil

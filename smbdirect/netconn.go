@@ -21,14 +21,14 @@ import (
 // behind its length in four bytes (MS-SMB2 2.1), as SMB clients written for TCP expect.
 // Such a client moves all data inside its messages; it has no use for RDMA READ and WRITE.
 //
-// It has to keep its requests as short as the server takes messages, which it does not know of: our own takes any, Windows 1 MiB. A
-// bound on its credits does that: 15 are 960 KiB.
+// The client must keep its requests within the longest message that the server takes, which it does not know: Windows takes 1 MiB.
+// A client with 15 credits sends no request above 960 KiB.
 type NetConn struct {
 	c *Conn
 
 	mu     sync.Mutex
 	in     []*slab.Buf // messages received
-	off    int         // read of the first, with its 4-byte length
+	off    int         // bytes read of the first, its 4-byte length included
 	err    error       // after in is empty
 	wake   chan struct{}
 	readBy time.Time
@@ -36,11 +36,11 @@ type NetConn struct {
 
 	wmu  sync.Mutex
 	out  []byte // an unfinished message
-	size int    // bytes it shall have, with its length; 0: not known yet
+	size int    // bytes of the whole message, its length included; 0: not known yet
 }
 
-// netFragmented is the longest message that a NetConn takes, bytes: the response to the longest READ. Servers answer with less than was
-// asked for where that would be too long, and clients may take that for the end of the file.
+// netFragmented is the longest message that a NetConn takes, bytes: the response to the longest READ. With a lower limit servers return
+// less than the client asked for, and the client may take that for the end of the file.
 const netFragmented = 8<<20 + 128<<10
 
 // DialNet connects to an SMB Direct server and returns the connection as a [net.Conn]. It takes messages of 8 MiB unless params has
@@ -58,7 +58,7 @@ func DialNet(ctx context.Context, p rdma.Provider, addr netip.AddrPort, memory f
 	return n, nil
 }
 
-// SMBDirect is the connection below.
+// SMBDirect returns the underlying connection.
 func (n *NetConn) SMBDirect() *Conn { return n.c }
 
 // Message implements [transport.Handler].
@@ -84,15 +84,15 @@ func (n *NetConn) Closed(err error) {
 		}
 	}
 	if errors.Is(n.err, net.ErrClosed) {
-		n.drop()
+		n.dropLocked()
 	}
 	n.mu.Unlock()
 	close(n.gone)
 	n.signal()
 }
 
-// drop releases what has not been read. Called with mu held.
-func (n *NetConn) drop() {
+// dropLocked releases the messages that have not been read.
+func (n *NetConn) dropLocked() {
 	for _, b := range n.in {
 		b.Release()
 	}
@@ -114,7 +114,7 @@ func (n *NetConn) Read(p []byte) (int, error) {
 	for {
 		n.mu.Lock()
 		if len(n.in) > 0 {
-			k := n.take(p)
+			k := n.takeLocked(p)
 			n.mu.Unlock()
 			return k, nil
 		}
@@ -142,8 +142,8 @@ func (n *NetConn) Read(p []byte) (int, error) {
 	}
 }
 
-// take reads from the first message. Called with mu held.
-func (n *NetConn) take(p []byte) int {
+// takeLocked reads from the first message.
+func (n *NetConn) takeLocked(p []byte) int {
 	b := n.in[0]
 	k := 0
 	if n.off < 4 {
@@ -211,7 +211,7 @@ func (n *NetConn) Close() error {
 	if n.err == nil {
 		n.err = net.ErrClosed
 	}
-	n.drop()
+	n.dropLocked()
 	n.mu.Unlock()
 	n.signal()
 	n.c.Disconnect(nil, true)

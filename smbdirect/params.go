@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Implementation constants: what Windows and Linux use (MS-SMBD appendix B), and
-// where we differ, why.
+// Implementation constants: those of Windows and Linux (MS-SMBD appendix B), or the reason
+// for another value.
 const (
-	// DefaultCredits is the receives posted at most, and the credits asked of the peer.
+	// DefaultCredits is how many receives are posted at most, and how many credits are asked of the peer.
 	DefaultCredits = 255
-	// firstReceives are posted by a server until the peer is authenticated and uses more of them: they are what an idle
-	// connection holds of the pool.
+	// firstReceives is how many receives a server posts until the peer is authenticated and uses more. An idle
+	// connection holds no more of the pool.
 	firstReceives = 16
-	// DefaultSendSize and DefaultReceiveSize are bytes of one SEND: what all
-	// current peers use both ways. Larger ones cost memory and gain nothing, as data moves by RDMA.
+	// DefaultSendSize and DefaultReceiveSize are the bytes of one SEND, as all
+	// current peers use them. Larger ones cost memory and gain nothing, because file data moves by RDMA.
 	DefaultSendSize    = 1364
 	DefaultReceiveSize = 1364
 	// DefaultFragmented is the longest message received, bytes. Receives are not
-	// held while a message is reassembled, so this is not bound by their number.
+	// held while a message is reassembled, so their number does not limit it.
 	DefaultFragmented = 1 << 20
-	// DefaultReadWrite is the most one READ or WRITE moves by RDMA, bytes.
+	// DefaultReadWrite is how many bytes one SMB READ or WRITE may move by RDMA.
 	DefaultReadWrite = 8 << 20
 
 	negotiateTimeout   = 5 * time.Second   // server: from the connection to the request
@@ -32,7 +32,7 @@ const (
 
 // Params are the limits of one side (MS-SMBD 3.1.1.1). Zero fields mean the defaults.
 type Params struct {
-	Credits       int // receives posted for the peer at most, and send credits asked for: 1 to 65535
+	Credits       int // receives posted at most, and send credits asked for: 1 to 65535
 	SendSize      int // bytes of one SEND
 	ReceiveSize   int // bytes of one receive: at least 128
 	MaxFragmented int // bytes of one message received: at least 131072

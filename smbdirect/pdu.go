@@ -8,15 +8,15 @@ import (
 // pdu is a message on its way out.
 type pdu struct {
 	transport.Outgoing
-	next *pdu           // of those not in use
+	next *pdu           // in the list of unused ones
 	segs []rdma.Segment // Into
 	size int
 	sent int
-	at   int // the piece that sent lies in
-	off  int // and where in it
+	at   int // index of the piece that is sent next
+	off  int // bytes of that piece already sent
 }
 
-// fit is how many bytes from sent on n pieces hold.
+// fit returns how many unsent bytes the next n pieces hold.
 func (p *pdu) fit(n int) int {
 	size := -p.off
 	for i := p.at; i < len(p.Pieces) && i < p.at+n; i++ {
@@ -42,7 +42,7 @@ func (p *pdu) gather(op *rdma.SendOp, n int) {
 	}
 }
 
-// place appends the WRITEs of the data to be placed. An error is kept in op.
+// place appends the RDMA WRITEs of the data in Place. op keeps the first error.
 func (p *pdu) place(op *rdma.SendOp) {
 	for i := range p.Place {
 		d := &p.Place[i]

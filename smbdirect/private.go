@@ -6,12 +6,12 @@ import (
 	"fileserver/rdma"
 )
 
-// legacyLen is the length of the private data in which the peers of an iWARP
-// connection state IRD and ORD themselves, as MPA revision 1 cannot (MS-SMBD 6, appendix).
+// legacyLen is the length of the private data that carries IRD and ORD on iWARP:
+// MPA revision 1 has no fields for them (MS-SMBD 6, appendix).
 const legacyLen = 8
 
-// legacy reads that private data: what the peer says of itself. Both values are
-// positive, and fit a byte; some old clients wrote them in the wrong byte order.
+// legacy reads the peer's IRD and ORD from that private data. Both are small; some old
+// clients write them in the wrong byte order.
 func legacy(b []byte) (ird, ord int, ok bool) {
 	if len(b) < legacyLen {
 		return 0, 0, false
@@ -30,8 +30,8 @@ func appendLegacy(b []byte, ird, ord int) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(min(ord, 255)))
 }
 
-// acceptParams answers a request for a connection. Where peer and wire
-// negotiate IRD and ORD the private data says nothing new, and is not answered.
+// acceptParams answers a request for a connection. If the wire has negotiated
+// the IRD and ORD of the private data already, the reply has no private data.
 func acceptParams(id rdma.ID, reads int) rdma.ConnParams {
 	p := rdma.ConnParams{IRD: 0, ORD: reads, RNRRetry: 7}
 	if id.Device().Caps().Transport != rdma.TransportIWARP {
@@ -47,7 +47,7 @@ func acceptParams(id rdma.ID, reads int) rdma.ConnParams {
 	return p
 }
 
-// connectPrivate is what a client states on iWARP, whatever revision of MPA is spoken.
+// connectPrivate returns the private data of a client: IRD and ORD on iWARP, whatever the revision of MPA.
 func connectPrivate(id rdma.ID, p rdma.ConnParams) []byte {
 	if id.Device().Caps().Transport != rdma.TransportIWARP {
 		return nil

@@ -9,8 +9,8 @@ import (
 )
 
 // KeyObserver is implemented by a handler that opens memory to its peer, under a key for each request
-// ([rdma.Window]): it is told of the keys that the peer has invalidated (SMB2_CHANNEL_RDMA_V1_INVALIDATE), before it gets the message
-// that came with that. The method must not block, nor call the connection.
+// ([rdma.Window]). Invalidated reports a key that the peer has invalidated (SMB2_CHANNEL_RDMA_V1_INVALIDATE), before
+// Message delivers the message that did so. It must neither block nor call the connection.
 type KeyObserver interface{ Invalidated(key uint32) }
 
 // Received implements [rdma.EndpointHandler].
@@ -25,7 +25,7 @@ func (c *Conn) Received(buf *slab.Buf, key uint32, invalidated bool) {
 		buf.Release()
 		return
 	case c.m.state == negotiating:
-		c.negotiate(buf)
+		c.negotiateLocked(buf)
 		c.mu.Unlock()
 		return
 	case c.busy:
@@ -34,12 +34,12 @@ func (c *Conn) Received(buf *slab.Buf, key uint32, invalidated bool) {
 		c.mu.Unlock()
 		return
 	}
-	c.busy = c.accept(buf)
+	c.busy = c.acceptLocked(buf)
 	c.mu.Unlock()
 }
 
-// negotiate handles a message of the negotiating phase. Called with mu held.
-func (c *Conn) negotiate(buf *slab.Buf) {
+// negotiateLocked handles a message of the negotiating phase.
+func (c *Conn) negotiateLocked(buf *slab.Buf) {
 	now := c.clock.Now()
 	var err error
 	var resp negotiateResponse
@@ -48,15 +48,15 @@ func (c *Conn) negotiate(buf *slab.Buf) {
 	} else {
 		resp, err = c.m.requested(buf.Bytes(), now)
 	}
-	c.repost(buf)
+	c.repostLocked(buf)
 	if !c.m.client && c.err == nil && (err == nil || errors.Is(err, errVersion)) {
 		if err == nil {
 			resp.creditsGranted = c.m.grant()
 		}
-		c.sendNegotiate(resp.append)
+		c.sendNegotiateLocked(resp.append)
 	}
 	if err != nil {
-		c.fail(err)
+		c.failLocked(err)
 	}
 	if c.err != nil {
 		return
@@ -64,25 +64,25 @@ func (c *Conn) negotiate(buf *slab.Buf) {
 	c.info.MaxMessage, c.info.MaxReadWrite = c.m.maxMessage, c.m.maxTransfer
 	c.handler = c.opened(c)
 	close(c.ready)
-	c.pump()
+	c.pumpLocked()
 }
 
-// sendNegotiate sends a negotiate message. Called with mu held.
-func (c *Conn) sendNegotiate(msg func([]byte) []byte) {
-	s := c.takeSlot() // there are none in use yet
+// sendNegotiateLocked sends a negotiate message.
+func (c *Conn) sendNegotiateLocked(msg func([]byte) []byte) {
+	s := c.takeSlot() // never nil: no slot is in use yet
 	n := len(msg(c.slotBytes(s)))
 	op := c.ep.NewSendOp()
 	op.SendFrom(c.headers.Retain(), int(s.i)*slotSize, n)
-	c.post(op, s)
+	c.postLocked(op, s)
 }
 
-// accept handles a data transfer message. It returns true when that has to wait
-// for memory: await goes on with it. Called with mu held; lets go of it meanwhile.
-func (c *Conn) accept(buf *slab.Buf) bool {
+// acceptLocked handles a data transfer message. It returns true when the message has to
+// wait for memory: await then continues. It may unlock mu for a while.
+func (c *Conn) acceptLocked(buf *slab.Buf) bool {
 	f, err := c.m.received(buf.Bytes(), c.clock.Now())
 	if err != nil {
 		buf.Release()
-		c.fail(err)
+		c.failLocked(err)
 		return false
 	}
 	early := c.early.Load()
@@ -91,7 +91,7 @@ func (c *Conn) accept(buf *slab.Buf) bool {
 	}
 	if early > 0 && f.total > int(early) {
 		buf.Release()
-		c.fail(fmt.Errorf("smbdirect: a message of %d bytes, before anybody is authenticated at most %d", f.total, early))
+		c.failLocked(fmt.Errorf("smbdirect: a message of %d bytes, at most %d are allowed before the peer is authenticated", f.total, early))
 		return false
 	}
 	if f.total > 0 {
@@ -107,16 +107,16 @@ func (c *Conn) accept(buf *slab.Buf) bool {
 	return false
 }
 
-// takeLocked copies a fragment out of its receive, posts that again, and hands over the message if it is whole. It lets go of
-// the lock meanwhile.
+// takeLocked copies a fragment out of its receive, posts the receive again, and delivers the message if it is complete. It
+// unlocks mu for the delivery.
 func (c *Conn) takeLocked(buf *slab.Buf, f fragment) {
 	whole, err := c.in.add(f, c.pool)
 	if err != nil {
 		buf.Release()
-		c.fail(err)
+		c.failLocked(err)
 		return
 	}
-	c.repost(buf)
+	c.repostLocked(buf)
 	if whole != nil {
 		c.count.messagesIn.Add(1)
 		h := c.handler
@@ -124,14 +124,14 @@ func (c *Conn) takeLocked(buf *slab.Buf, f fragment) {
 		if c.entry != nil {
 			c.entry.Use()
 		}
-		h.Message(whole) // first: an answer carries the grant that a SEND of its own would otherwise
+		h.Message(whole) // before pumpLocked: the response then carries the grant, which otherwise takes a SEND of its own
 		c.mu.Lock()
 	}
-	c.pump()
+	c.pumpLocked()
 }
 
-// await waits for the memory that a message needs, then goes on with it and
-// with what has arrived since. Meanwhile the peer is granted nothing.
+// await waits for the memory that a message needs, then handles it and the messages
+// that have arrived since. Meanwhile the peer gets no credits.
 func (c *Conn) await(buf *slab.Buf, f fragment, size int) {
 	b, err := c.pool.Get(c.ctx, size+tailroom)
 	c.mu.Lock()
@@ -139,7 +139,7 @@ func (c *Conn) await(buf *slab.Buf, f fragment, size int) {
 	switch {
 	case err != nil:
 		buf.Release()
-		c.fail(err)
+		c.failLocked(err)
 	case c.m.state == ended:
 		buf.Release()
 		b.Release()
@@ -150,7 +150,7 @@ func (c *Conn) await(buf *slab.Buf, f fragment, size int) {
 	for next, ok := c.inbox.Pop(); ok; next, ok = c.inbox.Pop() {
 		if c.m.state == ended {
 			next.Release()
-		} else if c.accept(next) {
+		} else if c.acceptLocked(next) {
 			return
 		}
 	}
@@ -160,9 +160,9 @@ func (c *Conn) await(buf *slab.Buf, f fragment, size int) {
 	}
 }
 
-// repost posts a receive again. When that fails the connection is at its end,
-// and Closed follows; what has arrived before is still looked at. Called with mu held.
-func (c *Conn) repost(buf *slab.Buf) {
+// repostLocked posts a receive again. If that fails the connection is ending, and Closed
+// follows; messages that have arrived are still handled.
+func (c *Conn) repostLocked(buf *slab.Buf) {
 	if c.ep.Repost(buf) == nil {
 		c.m.posted()
 	}

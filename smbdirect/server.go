@@ -13,28 +13,28 @@ import (
 	"fileserver/smb/transport"
 )
 
-// DefaultReadDepth is the number of RDMA READs outstanding per connection, where peer and device allow.
+// DefaultReadDepth is how many RDMA READs a connection has outstanding, if peer and device allow.
 const DefaultReadDepth = 32
 
-// drainPatience is how long a client may neither take nor send anything while the server stops.
+// drainPatience is how long a connection may make no progress while the server stops.
 const drainPatience = 3 * time.Second
 
 // Config is what a Server needs.
 type Config struct {
-	// Memory is the registered memory for a connection on a device: one for all
-	// of them, or what [rdma.Domain.Attach] returns.
+	// Memory returns the registered memory for a connection on a device: the same for all
+	// connections, or that of [rdma.Domain.Attach].
 	Memory func(rdma.Device) (*rdma.Memory, error)
-	// Handler makes the protocol's side of a connection that has been
-	// negotiated. It is called on the connection's goroutine and must not block, nor send.
+	// Handler returns the handler of a connection's messages, once it is negotiated.
+	// It is called on the connection's goroutine and must neither block nor send.
 	Handler func(transport.Conn) transport.Handler
 	Logger  *slog.Logger
 	Params  Params
-	// Limits say which connections are taken. One is established when somebody has authenticated, and busy while the
-	// handler says so.
+	// Limits bounds the connections. One is established when its peer has authenticated, and busy while the
+	// handler says so ([transport.Busy]).
 	Limits    connlimit.Config
 	ReadDepth int // 0: DefaultReadDepth
-	// EarlyMessage is the longest message, bytes, until the handler has called
-	// [Conn.Authenticated]: a peer that nobody knows gets no memory for what it claims to send. 0: as long as negotiated.
+	// EarlyMessage is the longest message, bytes, until the handler calls [Conn.Authenticated]:
+	// an unknown peer gets no memory for what it claims to send. 0: as long as negotiated.
 	EarlyMessage int
 	// NextID numbers connections, across transports; nil: from 1.
 	NextID func() uint64
@@ -47,11 +47,11 @@ type Server struct {
 
 	conns *rdma.Acceptor[*serverConn]
 
-	mu   sync.Mutex // before that of conns, so that no connection is counted twice or not at all
-	past Totals     // of connections that have ended
+	mu   sync.Mutex // taken before the lock of conns, so that every connection is counted exactly once
+	past Totals     // of the connections that have ended
 }
 
-// serverConn keeps the server's books of a connection, between it and the protocol's handler.
+// serverConn is a connection in the server's accounts.
 type serverConn struct {
 	s       *Server
 	c       *Conn
@@ -84,7 +84,7 @@ func (s *Server) Serve(ctx context.Context, ln rdma.Listener) error {
 	})
 }
 
-// open answers a connection request. When it fails the ID is still the caller's.
+// open answers a connection request. If it fails the caller still owns the ID.
 func (s *Server) open(id rdma.ID, e *connlimit.Entry) error {
 	if id.Remote().ORD == 0 && id.Device().Caps().Transport != rdma.TransportIWARP {
 		return errors.New("the peer answers no RDMA READs, so it could not write")
@@ -92,7 +92,7 @@ func (s *Server) open(id rdma.ID, e *connlimit.Entry) error {
 	sc := &serverConn{s: s}
 	mem, err := s.cfg.Memory(id.Device())
 	if err == nil {
-		if sc.c, err = newConn(id, mem, s.cfg.Params, false, s.cfg.NextID(), sc.opened); err != nil {
+		if sc.c, err = newConn(id, mem, s.cfg.Params, false, s.cfg.NextID(), sc.openedLocked); err != nil {
 			err = errors.Join(err, mem.Release())
 		}
 	}
@@ -111,8 +111,8 @@ func (s *Server) open(id rdma.ID, e *connlimit.Entry) error {
 	return nil
 }
 
-// opened is called when the connection has been negotiated, with its lock held.
-func (sc *serverConn) opened(c *Conn) transport.Handler {
+// openedLocked is called with the connection's lock held when the connection is negotiated.
+func (sc *serverConn) openedLocked(c *Conn) transport.Handler {
 	s := sc.s
 	id := c.ep.ID()
 	_, ord := id.Negotiated()
@@ -148,7 +148,7 @@ func (sc *serverConn) closed(err error) {
 // Recheck ends the connections from addresses that Limits does not admit any more.
 func (s *Server) Recheck() { s.conns.Recheck() }
 
-// Conns returns the connections of the moment.
+// Conns returns the current connections.
 func (s *Server) Conns() []*Conn {
 	list := s.conns.Conns()
 	conns := make([]*Conn, len(list))
@@ -158,9 +158,9 @@ func (s *Server) Conns() []*Conn {
 	return conns
 }
 
-// Shutdown refuses new connections and waits until all have ended: the protocol
-// ends those it has. Those whose peers neither take nor send anything meanwhile
-// are disconnected, and all of them when ctx ends.
+// Shutdown refuses new connections and waits until all have ended: the protocol's
+// handlers end them. It disconnects those that make no progress meanwhile, and all
+// when ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {
 	return s.conns.Drain(ctx, func(sc *serverConn) { sc.c.ep.EndIfStalled(drainPatience) },
 		func(sc *serverConn, err error) { sc.c.Disconnect(err, false) })

@@ -15,14 +15,14 @@ type Stats struct {
 	rdma.EndpointStats
 	MessagesIn, MessagesOut int64
 	Fragments               int64 // SENDs with data
-	Empty                   int64 // SENDs for the sake of a grant or a keep-alive
+	Empty                   int64 // SENDs that only grant credits or keep alive
 	Invalidates             int64 // SENDs with invalidate
-	SendCredits             int   // that the peer has given and are not spent
-	PeerCredits             int   // that the peer has
+	SendCredits             int   // granted by the peer and not spent
+	PeerCredits             int   // granted to the peer and not spent
 	MaxSend, MaxReceive     int   // bytes of one SEND, negotiated
 }
 
-// Stats returns the figures of the moment.
+// Stats returns the current figures.
 func (c *Conn) Stats() Stats {
 	s := Stats{
 		EndpointStats: c.ep.Stats(),
@@ -36,11 +36,11 @@ func (c *Conn) Stats() Stats {
 	return s
 }
 
-// Totals are figures of all connections that a server has, or has had, with clients that have negotiated or not.
+// Totals are the sums over all connections a server has had, negotiated or not.
 type Totals struct {
 	MessagesIn, MessagesOut int64
 	Fragments               int64 // SENDs with data
-	Empty                   int64 // SENDs for the sake of a grant or a keep-alive
+	Empty                   int64 // SENDs that only grant credits or keep alive
 	Invalidates             int64 // SENDs with invalidate
 	SendBytes, RecvBytes    int64 // inline
 	WriteBytes, ReadBytes   int64 // by RDMA WRITE and READ, bytes
@@ -58,7 +58,7 @@ func (t *Totals) add(s *Stats) {
 	t.ReadBytes += s.ReadBytes
 }
 
-// Totals returns the figures of the moment.
+// Totals returns the current figures.
 func (s *Server) Totals() Totals {
 	s.mu.Lock()
 	t := s.past

@@ -104,12 +104,12 @@ func (r negotiateResponse) append(b []byte) []byte {
 type dataTransfer struct {
 	creditsRequested, creditsGranted uint16
 	flags                            uint16
-	remaining                        uint32 // of the message, behind this fragment
+	remaining                        uint32 // bytes of the message after this fragment
 	offset                           uint32
 	length                           uint32
 }
 
-// parseData takes a data transfer message apart. The data lies within b.
+// parseData parses a data transfer message. data is a part of b.
 func parseData(b []byte) (h dataTransfer, data []byte, err error) {
 	if len(b) < headerLen {
 		return h, nil, fmt.Errorf("%w: data transfer of %d bytes", errShort, len(b))
@@ -118,7 +118,7 @@ func parseData(b []byte) (h dataTransfer, data []byte, err error) {
 	h.creditsRequested, h.creditsGranted, h.flags = le.Uint16(b), le.Uint16(b[2:]), le.Uint16(b[4:])
 	h.remaining, h.offset, h.length = le.Uint32(b[8:]), le.Uint32(b[12:]), le.Uint32(b[16:])
 	if h.length == 0 {
-		return h, nil, nil // the offset of nothing means nothing
+		return h, nil, nil // without data the offset has no meaning
 	}
 	if h.offset%8 != 0 || h.offset < headerLen {
 		return h, nil, fmt.Errorf("smbdirect: data at offset %d", h.offset)
@@ -129,7 +129,7 @@ func parseData(b []byte) (h dataTransfer, data []byte, err error) {
 	return h, b[h.offset : h.offset+h.length], nil
 }
 
-// append appends the header; with data also the padding in front of it.
+// append appends the header and, if there is data, the padding in front of the data.
 func (h dataTransfer) append(b []byte) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint16(b, h.creditsRequested)

@@ -31,12 +31,12 @@ func (q *completionQueue) push(wc ...rdma.WC) {
 		q.queue.Push(wc[i])
 	}
 	q.count.Store(int32(q.queue.Len()))
-	q.signal()
+	q.signalLocked()
 	q.mu.Unlock()
 }
 
 // signal wakes the waiter. Called with mu held.
-func (q *completionQueue) signal() {
+func (q *completionQueue) signalLocked() {
 	if q.waiting {
 		q.waiting = false
 		select {
@@ -119,7 +119,7 @@ func (q *completionQueue) Close() error {
 		return fmt.Errorf("%w: %d queues complete into the completion queue", rdma.ErrBusy, q.users)
 	}
 	q.closed = true
-	q.signal()
+	q.signalLocked()
 	return nil
 }
 

@@ -65,7 +65,7 @@ func (q *queuePair) finish(e *Error) {
 		q.timer.Stop()
 	}
 	q.stopRTRTimerLocked()
-	q.blame()
+	q.setTerminatedReadStatusLocked()
 	q.sq.flush()
 	q.reads = readQueue{}
 	q.mu.Unlock()
@@ -75,7 +75,7 @@ func (q *queuePair) finish(e *Error) {
 }
 
 // blame gives the READ that the peer's Terminate is about its status. Called with mu held.
-func (q *queuePair) blame() {
+func (q *queuePair) setTerminatedReadStatusLocked() {
 	t := q.rx.in.termSeen
 	if t == nil || t.Layer != 0 || len(t.offender) < untaggedLen {
 		return

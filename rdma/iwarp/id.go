@@ -146,7 +146,7 @@ func (id *connID) establish(conn *net.TCPConn, t terms, peer rdma.ConnParams) er
 	id.p.stats.established.Add(1)
 	id.p.stats.live.Add(1)
 	if !id.passive || t.rtr == rtrNone {
-		id.begin()
+		id.beginLocked()
 	}
 	id.mu.Unlock()
 	q.start(id.passive)
@@ -169,7 +169,7 @@ func (id *connID) abandon(conn *net.TCPConn, r Reason, err error) error {
 }
 
 // begin delivers EventEstablished. Called with mu held.
-func (id *connID) begin() {
+func (id *connID) beginLocked() {
 	if !id.begun && !id.over {
 		id.begun = true
 		id.events <- rdma.Event{Type: rdma.EventEstablished}
@@ -180,7 +180,7 @@ func (id *connID) begin() {
 func (id *connID) established() {
 	id.mu.Lock()
 	defer id.mu.Unlock()
-	id.begin()
+	id.beginLocked()
 }
 
 // ended delivers the event that ends the connection.

@@ -86,7 +86,7 @@ func (t *transmitter) kick() {
 func (t *transmitter) catchUp() {
 	for t.more.Load() && t.mu.TryLock() {
 		t.more.Store(false)
-		t.drive(inlineBatches)
+		t.driveLocked(inlineBatches)
 		t.mu.Unlock()
 	}
 }
@@ -109,35 +109,35 @@ func (t *transmitter) close() {
 
 // drive sends until there is nothing to send, TCP takes no more, or the limit of
 // batches is reached; 0: no limit. Called with mu held.
-func (t *transmitter) drive(limit int) {
+func (t *transmitter) driveLocked(limit int) {
 	for i := 0; !t.blocked && !t.dead; i++ {
-		if t.b == nil && !t.build() {
+		if t.b == nil && !t.buildLocked() {
 			if t.closing {
-				t.finish()
+				t.finishLocked()
 			}
 			return
 		}
 		if limit > 0 && i == limit {
-			t.block()
+			t.blockLocked()
 			return
 		}
-		if !t.write() {
+		if !t.writeLocked() {
 			return
 		}
 	}
 }
 
 // write hands the batch to TCP; false: it did not take all. Called with mu held.
-func (t *transmitter) write() bool {
+func (t *transmitter) writeLocked() bool {
 	b := t.b
 	if !b.repin() {
-		t.fail(errorf(ReasonRegionGone, "memory that the peer reads was deregistered"))
+		t.failLocked(errorf(ReasonRegionGone, "memory that the peer reads was deregistered"))
 		return false
 	}
 	n, err := writev(t.fd, b.pending())
 	b.unpin()
 	if err != nil && err != unix.EAGAIN {
-		t.broken(err)
+		t.brokenLocked(err)
 		return false
 	}
 	if n > 0 {
@@ -146,7 +146,7 @@ func (t *transmitter) write() bool {
 		t.complete(n)
 	}
 	if b.sent < b.size {
-		t.block()
+		t.blockLocked()
 		return false
 	}
 	t.drop()
@@ -179,7 +179,7 @@ func (t *transmitter) drop() {
 }
 
 // block leaves the rest to a goroutine that waits for TCP. Called with mu held.
-func (t *transmitter) block() {
+func (t *transmitter) blockLocked() {
 	t.blocked = true
 	if !t.waiting {
 		t.waiting = true
@@ -198,9 +198,9 @@ func (t *transmitter) wait() {
 		t.waiting = false
 		if !t.dead {
 			if isTimeout(err) {
-				t.fail(errorf(ReasonStalled, "the peer took nothing for %v", t.qp.cfg.StallTimeout))
+				t.failLocked(errorf(ReasonStalled, "the peer took nothing for %v", t.qp.cfg.StallTimeout))
 			} else {
-				t.broken(err)
+				t.brokenLocked(err)
 			}
 		}
 		t.mu.Unlock()
@@ -214,7 +214,7 @@ func (t *transmitter) step(uintptr) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.blocked = false
-	t.drive(0)
+	t.driveLocked(0)
 	if t.blocked && !t.dead {
 		if t.moved {
 			t.moved = false
@@ -227,14 +227,14 @@ func (t *transmitter) step(uintptr) bool {
 }
 
 // fail ends the connection. Called with mu held.
-func (t *transmitter) fail(err *Error) {
+func (t *transmitter) failLocked(err *Error) {
 	t.dead = true
 	t.qp.fail(err)
 }
 
 // broken notes that TCP failed. What the peer sent before, a Terminate perhaps,
 // says more: the receiver gets a moment to read it. Called with mu held.
-func (t *transmitter) broken(err error) {
+func (t *transmitter) brokenLocked(err error) {
 	t.dead = true
 	t.err = err
 	_ = t.conn.SetReadDeadline(time.Now().Add(brokenGrace))
@@ -242,11 +242,11 @@ func (t *transmitter) broken(err error) {
 
 // finish ends a connection that is closing, once everything posted has been sent.
 // Called with mu held.
-func (t *transmitter) finish() {
+func (t *transmitter) finishLocked() {
 	if t.open && !t.qp.sent() {
 		return // behind READs that are outstanding
 	}
-	t.fail(&Error{Reason: ReasonLocalClosed})
+	t.failLocked(&Error{Reason: ReasonLocalClosed})
 }
 
 // abort stops the transmitter for good, and sends a Terminate if the stream is, or

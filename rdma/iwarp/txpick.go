@@ -7,7 +7,7 @@ import (
 )
 
 // build fills a batch; it says whether there is anything to send. Called with mu held.
-func (t *transmitter) build() bool {
+func (t *transmitter) buildLocked() bool {
 	if !t.open || !t.msg.active && !t.pick() {
 		return false
 	}
@@ -26,7 +26,7 @@ func (t *transmitter) cut() bool {
 	m.seg.last = m.left == 0
 	if g := m.src.guard; g != nil {
 		if !g.acquire() {
-			t.fail(errorf(ReasonRegionGone, "memory that the peer reads was deregistered"))
+			t.failLocked(errorf(ReasonRegionGone, "memory that the peer reads was deregistered"))
 			return false
 		}
 		defer g.release()
@@ -70,7 +70,7 @@ func (t *transmitter) pick() bool {
 		return true
 	}
 	for range 2 {
-		if t.readTurn && t.pickJob() || !t.readTurn && t.pickWQE() {
+		if t.readTurn && t.pickJobLocked() || !t.readTurn && t.pickWQELocked() {
 			return true
 		}
 		t.readTurn, t.turn = !t.readTurn, 0
@@ -79,7 +79,7 @@ func (t *transmitter) pick() bool {
 }
 
 // pickJob begins the answer to the peer's oldest READ. Called with qp.mu held.
-func (t *transmitter) pickJob() bool {
+func (t *transmitter) pickJobLocked() bool {
 	q := t.qp
 	if t.closing && q.sq.next == q.sq.tail {
 		return false
@@ -96,7 +96,7 @@ func (t *transmitter) pickJob() bool {
 }
 
 // pickWQE begins the next request of ours. Called with qp.mu held.
-func (t *transmitter) pickWQE() bool {
+func (t *transmitter) pickWQELocked() bool {
 	q := t.qp
 	e, stall := q.sq.peek()
 	if e == nil || stall {
@@ -104,7 +104,7 @@ func (t *transmitter) pickWQE() bool {
 	}
 	if e.status != rdma.StatusSuccess {
 		if t.b == nil { // what was posted before it has been sent
-			t.fail(errorf(ReasonLocalRequest, "%v with a key or bounds that its protection domain does not have", e.op))
+			t.failLocked(errorf(ReasonLocalRequest, "%v with a key or bounds that its protection domain does not have", e.op))
 		}
 		return false
 	}

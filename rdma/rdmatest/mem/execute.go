@@ -55,7 +55,7 @@ func (qp *QP) strike(e *sendEntry, f *Fault) bool {
 	case f.Delay > 0:
 		qp.pause(f.Delay)
 	case f.Drop:
-		qp.id.link.end(nil, rdma.Event{Type: rdma.EventDisconnected})
+		qp.id.link.endLocked(nil, rdma.Event{Type: rdma.EventDisconnected})
 	case f.RNR:
 		if e.wr.Opcode != rdma.OpSend && e.wr.Opcode != rdma.OpSendInvalidate {
 			return false
@@ -333,7 +333,7 @@ func (qp *QP) failed(e *sendEntry, s rdma.Status, err error) {
 }
 
 func (qp *QP) fatal(err error) {
-	qp.id.link.end(qp.id, rdma.Event{Type: rdma.EventFatal, Err: err})
+	qp.id.link.endLocked(qp.id, rdma.Event{Type: rdma.EventFatal, Err: err})
 }
 
 // spoke notes that the peer has heard from this side. The peer's requests may end
@@ -343,7 +343,7 @@ func (qp *QP) spoke() {
 		return
 	}
 	qp.id.link.heard = true
-	qp.id.peer.established()
+	qp.id.peer.establishedLocked()
 	qp.id.peer.qp.run()
 }
 

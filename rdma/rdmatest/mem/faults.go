@@ -103,7 +103,7 @@ func (d *Device) HoldReads() {
 func (d *Device) ReleaseReads() {
 	d.mu.Lock()
 	d.holding = false
-	ids := d.connections()
+	ids := d.connectionsLocked()
 	d.mu.Unlock()
 	for _, id := range ids {
 		id.link.mu.Lock()
@@ -118,7 +118,7 @@ func (d *Device) ReleaseReads() {
 // Outstanding is how many READs are held back on the whole device.
 func (d *Device) Outstanding() int {
 	d.mu.Lock()
-	ids := d.connections()
+	ids := d.connectionsLocked()
 	d.mu.Unlock()
 	n := 0
 	for _, id := range ids {
@@ -137,18 +137,18 @@ func (d *Device) Outstanding() int {
 func (d *Device) Remove() {
 	d.mu.Lock()
 	d.removed = true
-	ids := d.connections()
+	ids := d.connectionsLocked()
 	d.mu.Unlock()
 	d.provider.fabric.remove(d)
 	for _, id := range ids {
 		id.link.mu.Lock()
-		id.link.end(id, rdma.Event{Type: rdma.EventDeviceRemoval, Err: rdma.ErrDeviceRemoved})
+		id.link.endLocked(id, rdma.Event{Type: rdma.EventDeviceRemoval, Err: rdma.ErrDeviceRemoved})
 		id.link.mu.Unlock()
 	}
 }
 
 // connections lists the IDs, oldest first. Called with mu held.
-func (d *Device) connections() []*ID {
+func (d *Device) connectionsLocked() []*ID {
 	ids := make([]*ID, 0, len(d.ids))
 	for id := range d.ids {
 		ids = append(ids, id)

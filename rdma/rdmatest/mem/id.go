@@ -117,7 +117,7 @@ func (id *ID) Connect(ctx context.Context, p rdma.ConnParams) error {
 	id.ird, id.ord = min(p.IRD, caps.MaxIRD), min(p.ORD, caps.MaxORD)
 	l := id.dev.provider.fabric.listener(id.remote)
 	if l == nil {
-		id.refuse(nil)
+		id.refuseLocked(nil)
 		id.link.mu.Unlock()
 		return &rdma.RejectedError{Reason: "nobody listens on " + id.remote.String()}
 	}
@@ -136,7 +136,7 @@ func (id *ID) Connect(ctx context.Context, p rdma.ConnParams) error {
 		id.link.mu.Lock()
 		defer id.link.mu.Unlock()
 		if id.state == idRequested {
-			id.link.end(id, rdma.Event{Type: rdma.EventDisconnected})
+			id.link.endLocked(id, rdma.Event{Type: rdma.EventDisconnected})
 			return context.Cause(ctx)
 		}
 	}
@@ -176,15 +176,15 @@ func (id *ID) Accept(p rdma.ConnParams) error {
 	peer.rnrRetry = p.RNRRetry
 	id.state, peer.state, id.link.up = idUp, idUp, true
 	if !id.dev.provider.cfg.LateEstablished {
-		id.established()
+		id.establishedLocked()
 	}
-	peer.established()
+	peer.establishedLocked()
 	close(peer.answered)
 	return nil
 }
 
 // established sends the event. Called with link.mu held.
-func (id *ID) established() {
+func (id *ID) establishedLocked() {
 	if !id.told && !id.over {
 		id.told = true
 		id.events <- rdma.Event{Type: rdma.EventEstablished}
@@ -201,20 +201,20 @@ func (id *ID) Reject(privateData []byte) error {
 		id.link.mu.Unlock()
 		return rdma.ErrNotConnected
 	}
-	id.peer.refuse(slices.Clone(privateData))
+	id.peer.refuseLocked(slices.Clone(privateData))
 	id.link.mu.Unlock()
 	return id.Close()
 }
 
 // refuse tells the connecting side. Called with link.mu held.
-func (id *ID) refuse(private []byte) {
+func (id *ID) refuseLocked(private []byte) {
 	id.state, id.private = idRejected, private
 	close(id.answered)
-	id.link.end(id, rdma.Event{Type: rdma.EventDisconnected})
+	id.link.endLocked(id, rdma.Event{Type: rdma.EventDisconnected})
 }
 
 // end ends the connection, on from's side with ev. Called with mu held.
-func (l *link) end(from *ID, ev rdma.Event) {
+func (l *link) endLocked(from *ID, ev rdma.Event) {
 	if l.ended {
 		return
 	}
@@ -248,7 +248,7 @@ func (l *link) end(from *ID, ev rdma.Event) {
 func (id *ID) Disconnect() error {
 	id.link.mu.Lock()
 	defer id.link.mu.Unlock()
-	id.link.end(id, rdma.Event{Type: rdma.EventDisconnected})
+	id.link.endLocked(id, rdma.Event{Type: rdma.EventDisconnected})
 	return nil
 }
 
@@ -256,7 +256,7 @@ func (id *ID) Disconnect() error {
 func (id *ID) Close() error {
 	id.link.mu.Lock()
 	defer id.link.mu.Unlock()
-	id.link.end(id, rdma.Event{Type: rdma.EventDisconnected})
+	id.link.endLocked(id, rdma.Event{Type: rdma.EventDisconnected})
 	if id.closed {
 		return nil
 	}
