@@ -9,13 +9,13 @@ import (
 // Config is a complete, valid configuration. It is shared between goroutines
 // and must not be changed after [Load] returned it.
 type Config struct {
-	// Listen are the addresses every service listens on; the ports are the services'.
+	// Listen are the addresses that every service listens on, each on its own ports.
 	Listen []netip.Addr `mapstructure:"listen"`
-	// Allow are the clients admitted by shares that state none of their own.
+	// Allow are the clients admitted to shares that have no list of their own.
 	Allow []netip.Prefix `mapstructure:"allow"`
 	// StateDir holds what survives a restart: recovery records, keys, handles.
 	StateDir string `mapstructure:"state_dir"`
-	// Shares are in order of their names.
+	// Shares are sorted by name.
 	Shares  []Share `mapstructure:"shares"`
 	NFS     NFS     `mapstructure:"nfs"`
 	SMB     SMB     `mapstructure:"smb"`
@@ -27,8 +27,7 @@ type Config struct {
 
 	// File is the file that was read, or empty.
 	File string `mapstructure:"-"`
-	// Warnings are lines for the operator: settings that are valid, but
-	// probably do not do what was meant.
+	// Warnings are lines for the operator about settings that are valid but probably not intended.
 	Warnings []string `mapstructure:"-"`
 }
 
@@ -75,17 +74,17 @@ const (
 // NFS is the NFS service.
 type NFS struct {
 	Enabled bool `mapstructure:"enabled"`
-	// Port is the TCP port of NFS and MOUNT together. 0 takes a free one.
+	// Port is the TCP port of NFS and MOUNT. 0 chooses a free one.
 	Port uint16 `mapstructure:"port"`
-	// RDMAPort is the port of NFS over RDMA, on every device. 0 takes a free one.
+	// RDMAPort is the port of NFS over RDMA, on every device. 0 chooses a free one.
 	RDMAPort uint16    `mapstructure:"rdma_port"`
 	Versions []Version `mapstructure:"versions"`
-	// Lease is how long an NFSv4 client may be silent before it may lose its
-	// state (RFC 8881 8.3); Grace how long after a start clients may reclaim theirs (8.4.2).
+	// Lease is how long an NFSv4 client may be silent before it can lose its state (RFC 8881 8.3). Grace is how long clients
+	// may reclaim state after a start (8.4.2).
 	Lease time.Duration `mapstructure:"lease"`
 	Grace time.Duration `mapstructure:"grace"`
-	// PrivilegedPorts: where a share believes callers about who they are (it does not squash all), their port must be below
-	// 1024, which only root of the client can take.
+	// PrivilegedPorts requires calls from ports below 1024, which only root of the client can open, if a share believes
+	// the uid of callers (it does not squash all).
 	PrivilegedPorts bool `mapstructure:"privileged_ports"`
 	// ReplyCache bounds the reply caches of all NFSv4 sessions together (RFC 8881 2.10.6), bytes.
 	ReplyCache Size `mapstructure:"reply_cache"`
@@ -115,7 +114,7 @@ func (n *NFS) Serves(v Version) bool {
 type IWARP struct {
 	Enabled bool `mapstructure:"enabled"`
 	CRC     CRC  `mapstructure:"crc"`
-	// MaxFPDU overrides the largest FPDU sent, bytes; 0 chooses by the peer.
+	// MaxFPDU is the largest FPDU sent, bytes; with 0 it depends on the peer.
 	MaxFPDU int `mapstructure:"max_fpdu"`
 }
 
@@ -128,21 +127,22 @@ const (
 	CRCAlways CRC = "always" // on every connection
 )
 
-// Limits bound what clients can make the server hold.
+// Limits bound the resources that clients can use.
 type Limits struct {
 	Memory Size `mapstructure:"memory"` // all data buffers together
-	// ConnectionMemory is what the requests of one connection may hold of it until their replies are out, bytes. 0 leaves it
-	// to each protocol.
+	// ConnectionMemory is how much of Memory the requests of one connection may hold until their replies are sent, bytes. 0
+	// means the default of each protocol.
 	ConnectionMemory Size `mapstructure:"connection_memory"`
 	Connections      int  `mapstructure:"connections"` // open at once, on each transport
-	// ConnectionsPerAddress are those of one client among them: of one IPv4 address, or IPv6 network of 64 bits.
+	// ConnectionsPerAddress is how many of them one client may have: one IPv4 address, or one IPv6 network of 64 bits.
 	ConnectionsPerAddress int `mapstructure:"connections_per_address"`
-	// HalfOpenTimeout is how long a connection may take for its first call, or for SMB to authenticate somebody.
+	// HalfOpenTimeout is how long a connection may exist before its first call (NFS) or its first login (SMB).
 	HalfOpenTimeout time.Duration `mapstructure:"half_open_timeout"`
-	// IdleTimeout is how long a connection may do nothing that has nothing open; 0: for ever.
+	// IdleTimeout is how long a connection without open files may be idle; 0: for ever.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 	InFlight    int           `mapstructure:"in_flight"` // calls at once per connection; on RDMA, the credits granted
-	// LocksPerOwner are the byte-range locks of one lock-owner of NFSv4, or of one open file of SMB; LocksPerClient those of a client ID or session.
+	// LocksPerOwner bounds the byte-range locks of one lock-owner of NFSv4, or of one open file of SMB. LocksPerClient bounds
+	// those of one client ID or session.
 	LocksPerOwner  int `mapstructure:"locks_per_owner"`
 	LocksPerClient int `mapstructure:"locks_per_client"`
 }
@@ -171,8 +171,8 @@ const (
 // Size is a number of bytes.
 type Size int64
 
-// defaults are the values of the keys nothing sets. Every key must be here: the
-// environment is searched for these.
+// defaults are the values of keys that no source sets. Every key must be here, because only these are looked up
+// in the environment.
 var defaults = map[string]any{
 	"listen":                         []string{"127.0.0.1", "::1"},
 	"allow":                          []string{"127.0.0.0/8", "::1/128"},
@@ -217,12 +217,11 @@ var defaults = map[string]any{
 	"log.format":                     "text",
 }
 
-// nobody is the uid and gid of the anonymous user where the server may act for others.
+// nobody is the uid and gid of the anonymous user if the server runs as root.
 const nobody = 65534
 
-// shareNFSDefaults are the values of the keys a share's nfs section leaves out.
-// A server that is not root owns all it creates and can act for nobody else, so
-// there everybody is mapped to the server's own user.
+// shareNFSDefaults returns the values of keys that a share's nfs section leaves out. A server that is not root owns all
+// files that it creates and can act for nobody else, so it maps all callers to its own user.
 func shareNFSDefaults(uid, gid int) map[string]any {
 	if uid == 0 {
 		return map[string]any{"squash": "root", "anonuid": nobody, "anongid": nobody, "security": []string{"sys"}}

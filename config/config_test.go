@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// load runs Load with flags, in a directory with a file fileserver.yaml of the
-// given contents (none: no file) and a directory srv.
+// load runs Load with flags, in a directory with a directory srv and a file fileserver.yaml that has the given
+// contents (none: no file).
 func load(t *testing.T, yaml string, args ...string) (*Config, error) {
 	t.Helper()
 	dir := t.TempDir()

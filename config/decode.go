@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// A parser turns what was written into a value of its type. Its error says
-// what is wrong and what to write, without the value.
+// A parser converts text to a value of its type. Its error says what is wrong and what to write instead; the caller adds
+// the value.
 type parser func(s string) (any, error)
 
-// parsers are those of all types a key can have, but for strings and lists.
+// parsers has a parser for every type of a key, except strings and lists.
 var parsers = map[reflect.Type]parser{
 	reflect.TypeFor[netip.Addr]():    parseAddr,
 	reflect.TypeFor[netip.Prefix]():  parsePrefix,
@@ -124,13 +124,13 @@ func parseDuration(s string) (any, error) {
 	return nil, fmt.Errorf("is not a duration; write e.g. 90s")
 }
 
-// sizeUnits are in the order they are tried: the longer names of an ending first.
+// sizeUnits are in the order in which they are tried: a unit comes before units that are a suffix of it.
 var sizeUnits = []struct {
 	name  string
 	shift int
 }{{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}, {"K", 10}, {"M", 20}, {"G", 30}, {"T", 40}}
 
-// ParseSize is the size that s says, as in the configuration; letters may be small: for flags.
+// ParseSize parses a size in bytes as the configuration does, but also takes units in lower case. It is for flags.
 func ParseSize(s string) (Size, error) {
 	v, err := parseSize(strings.ReplaceAll(strings.ToUpper(s), "IB", "iB"))
 	if err != nil {

@@ -75,8 +75,8 @@ func join(key, sub string) string {
 	return key + "." + sub
 }
 
-// walk notes the lines of the keys below n. What t does not have, or has no
-// value, or is not a mapping where there must be one, it reports and cuts out.
+// walk records the lines of the keys below n. It reports and removes keys that t does not have, keys without a value, and
+// values that should be mappings and are not.
 func (f *file) walk(n *yaml.Node, key string, t reflect.Type) (bad []Problem) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -92,7 +92,7 @@ func (f *file) walk(n *yaml.Node, key string, t reflect.Type) (bad []Problem) {
 	kept := n.Content[:0:0]
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
-		if k.Tag == "!!merge" { // "<<: *anchor": the anchor's keys stand here
+		if k.Tag == "!!merge" { // "<<: *anchor" stands for the anchor's keys
 			bad = append(bad, f.walk(v, key, t)...)
 			kept = append(kept, k, v)
 			continue
@@ -114,7 +114,7 @@ func (f *file) walk(n *yaml.Node, key string, t reflect.Type) (bad []Problem) {
 	return bad
 }
 
-// asWritten makes a value be read as it is written: to YAML, 0644 is 420, and 644 is another number.
+// asWritten makes YAML return a value as text: YAML would read 0644 as the number 420.
 func asWritten(v *yaml.Node) {
 	if v.Kind == yaml.AliasNode {
 		v = v.Alias
@@ -124,7 +124,7 @@ func asWritten(v *yaml.Node) {
 	}
 }
 
-// valueType is the type of the value of a key below a value of type t.
+// valueType returns the type of a key's value below a value of type t.
 func valueType(t reflect.Type, key string) reflect.Type {
 	switch {
 	case t == sharesType:
@@ -142,7 +142,7 @@ var (
 	modeType   = reflect.TypeFor[Mode]()
 )
 
-// check says what is wrong with a key, below a value of type t, and the form of its value.
+// check returns what is wrong with a key below a value of type t, or with the form of its value.
 func check(k, v *yaml.Node, t reflect.Type) string {
 	if v.Kind == yaml.AliasNode {
 		v = v.Alias

@@ -34,14 +34,14 @@ func AddFlags(fs *pflag.FlagSet) {
 	fs.StringArray("share", nil, "publish a directory, as `NAME=DIR` (may be repeated)")
 	fs.StringSlice("listen", nil, "listen on `ADDR` only (may be repeated; default this machine only)")
 	fs.StringSlice("allow", nil, "admit clients in `CIDR` to shares with no list of their own (may be repeated; default this machine only)")
-	fs.String("state-dir", "", "keep what must survive a restart in `DIR`")
+	fs.String("state-dir", "", "keep in `DIR` what must survive a restart")
 	fs.String("metrics", "", "serve Prometheus metrics on `HOST:PORT`")
 	fs.String("log-level", "", "log `LEVEL` and above: debug, info, warn or error")
 	fs.String("log-format", "", "write log lines as `FORMAT`: text or json")
 }
 
-// Load reads the configuration from the flags, the environment and the file
-// that these name. An error that concerns the contents is an *[Error].
+// Load reads the configuration from the flags, the environment, and the file that these name. An error in the contents is
+// an *[Error].
 func Load(fs *pflag.FlagSet) (*Config, error) {
 	cfg, err := Inspect(fs)
 	if err != nil {
@@ -50,8 +50,8 @@ func Load(fs *pflag.FlagSet) (*Config, error) {
 	return cfg, nil
 }
 
-// Inspect is [Load] for those who want to see a configuration that has problems:
-// with an error it returns what was read all the same, or nil where that made no sense.
+// Inspect is [Load] for callers that also want a configuration with problems: with an error it returns what it has read,
+// or nil if nothing could be read.
 func Inspect(fs *pflag.FlagSet) (*Config, error) {
 	l := newLoader(fs)
 	cfg := l.load()
@@ -75,7 +75,7 @@ func newLoader(fs *pflag.FlagSet) *loader {
 	return &loader{flags: fs, v: viper.New(), uid: os.Geteuid(), gid: os.Getegid()}
 }
 
-// read reads the file and lays the other sources over it.
+// read reads the file and merges the other sources into it.
 func (l *loader) read(cfg *Config) {
 	cfg.File = l.configFile()
 	l.file = &file{}
@@ -113,7 +113,7 @@ func (l *loader) load() *Config {
 	l.decodeErrors(err)
 	l.resolve(cfg)
 	if len(l.bad) > 0 {
-		return nil // what cannot be read cannot be checked
+		return nil // a file that cannot be decoded cannot be checked
 	}
 	for _, p := range cfg.check() {
 		l.problem(p.Key, "%s", p.Text)
@@ -129,8 +129,8 @@ func (l *loader) configFile() string {
 	return os.Getenv(envPrefix + "CONFIG")
 }
 
-// shares lays --share and FILESERVER_SHARE over the file's shares. The result
-// is a list: viper would fold the case of names that are keys.
+// shares merges --share and FILESERVER_SHARE into the file's shares. The result is a list, because viper would fold the
+// case of names that are keys.
 func (l *loader) shares() []any {
 	byName := map[string]map[string]any{}
 	if m, ok := l.file.values["shares"].(map[string]any); ok {
@@ -248,8 +248,8 @@ func envName(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// resolve fills in what depends on other values, and makes paths absolute:
-// those of the file are relative to its directory.
+// resolve fills in values that depend on others, and makes paths absolute. Paths in the file are relative to its
+// directory.
 func (l *loader) resolve(cfg *Config) {
 	for i := range cfg.Shares {
 		s := &cfg.Shares[i]
@@ -298,8 +298,8 @@ func (l *loader) defaultStateDir() string {
 	return ""
 }
 
-// unknownVariables warns of environment variables that look like ours. They
-// are no errors: other programs set some, e.g. Kubernetes for a service named fileserver.
+// unknownVariables warns of environment variables with our prefix that are not known. They are not errors, because other
+// programs set some, e.g. Kubernetes for a service named fileserver.
 func (l *loader) unknownVariables() []string {
 	known := []string{envPrefix + "CONFIG", envPrefix + "SHARE"}
 	for key := range defaults {

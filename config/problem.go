@@ -9,7 +9,7 @@ import (
 // Problem is one thing wrong with a configuration.
 type Problem struct {
 	Source string // where it was written: "fileserver.yaml:12", "FILESERVER_NFS_PORT", "--allow"; empty: nowhere
-	Key    string // e.g. shares.data.allow[1]; empty where it concerns the whole source
+	Key    string // e.g. shares.data.allow[1]; empty if the problem is not about one key
 	Text   string // the value, what is wrong with it, and what to write instead
 }
 
@@ -19,14 +19,14 @@ func (p Problem) String() string {
 	if p.Source != "" {
 		parts = append(parts, p.Source)
 	}
-	// A flag or variable is the key, in other letters.
+	// The name of a flag or a variable already contains the key.
 	if p.Key != "" && !strings.HasPrefix(p.Source, "--") && !strings.HasPrefix(p.Source, envPrefix) {
 		parts = append(parts, p.Key)
 	}
 	return strings.Join(append(parts, p.Text), ": ")
 }
 
-// Error is why a configuration is refused: all that is wrong with it.
+// Error has all problems of a configuration that is refused.
 type Error struct {
 	Problems []Problem
 }
@@ -54,7 +54,7 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
-// fieldOf is the type of a key of a struct of the configuration.
+// fieldOf returns the type of a key of a struct of the configuration.
 func fieldOf(t reflect.Type, key string) (reflect.Type, bool) {
 	for i := range t.NumField() {
 		if t.Field(i).Tag.Get("mapstructure") == key {
@@ -64,7 +64,7 @@ func fieldOf(t reflect.Type, key string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// unknownKey words the refusal of a key.
+// unknownKey returns the error text for an unknown key.
 func unknownKey(key string, known []string) string {
 	if s := nearest(key, known); s != "" {
 		return "unknown key; did you mean " + s + "?"
@@ -72,7 +72,7 @@ func unknownKey(key string, known []string) string {
 	return "unknown key; known here are " + strings.Join(known, ", ")
 }
 
-// nearest is the word most like s, or empty where none is like it.
+// nearest returns the word most similar to s, or "" if none is similar.
 func nearest(s string, words []string) string {
 	norm := func(s string) string { return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s)) }
 	best, at := "", max(2, len(s)/3)+1
@@ -84,7 +84,7 @@ func nearest(s string, words []string) string {
 	return best
 }
 
-// distance is the Levenshtein distance.
+// distance returns the Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

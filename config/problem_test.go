@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestProblems states every line a bad configuration is refused with.
+// TestProblems checks every line that refuses a bad configuration.
 func TestProblems(t *testing.T) {
 	const ok = "shares: {data: {path: srv}}\n"
 	for _, tc := range []struct {
@@ -140,7 +140,7 @@ func matches(got, want string) bool {
 	return true
 }
 
-// FuzzFile loads arbitrary files: whatever they hold, they are accepted or refused, with reasons.
+// FuzzFile loads arbitrary files: each is accepted, or refused with reasons.
 func FuzzFile(f *testing.F) {
 	f.Add("shares: {data: {path: /usr, allow: [10.0.0.0/8], nfs: {squash: none}}}\nlisten: 0.0.0.0\n")
 	f.Add("nfs: {port: 1, versions: [3, 4.1]}\nlog: {level: debug}\niwarp: {crc: always}\n")

@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// RDMA is how RDMA devices are used: adapters, and the kernel's devices in software (rdma_rxe,
-// siw), both through rdma-core. The provider in software, which needs neither, is [IWARP].
+// RDMA configures RDMA devices: adapters, and the kernel's devices in software (rdma_rxe, siw). Both are used through
+// rdma-core. The server's own provider in software is configured by [IWARP].
 type RDMA struct {
 	// Devices are the devices used: [DevicesAuto], [DevicesOff], or names.
 	Devices []string `mapstructure:"devices"`
 	// Domain says what shares a protection domain.
 	Domain Domain `mapstructure:"domain"`
-	// Spin is how long at most a connection's completion queue is polled before its goroutine sleeps.
+	// Spin is how long a goroutine polls a connection's completion queue before it sleeps.
 	Spin time.Duration `mapstructure:"spin"`
 }
 
-// Values of [RDMA].Devices that are no names; each stands alone.
+// Values of [RDMA].Devices that are not names of devices. Each must be the only element.
 const (
-	DevicesAuto = "auto" // all there are; siw devices only where [IWARP] does not run
+	DevicesAuto = "auto" // all devices; siw devices only if [IWARP] is off
 	DevicesOff  = "off"  // none
 )
 
-// Domain says what shares a protection domain, and with it the registered buffers.
+// Domain says which connections share a protection domain and its registered buffers.
 type Domain string
 
 // The extents of protection domains.
 const (
 	DomainShared     Domain = "shared"     // all connections of a device
-	DomainConnection Domain = "connection" // nothing: each connection registers the buffers anew
+	DomainConnection Domain = "connection" // none: each connection registers the buffers again
 )
 
 // RDMAPort is a port of SMB Direct, or [PortAuto].
@@ -40,7 +40,7 @@ type RDMAPort int32
 // PortAuto stands for the ports clients try on the device's transport.
 const PortAuto RDMAPort = -1
 
-// String writes the port as it is read.
+// String formats the port as the configuration writes it.
 func (p RDMAPort) String() string {
 	if p == PortAuto {
 		return "auto"
@@ -59,15 +59,14 @@ func parseRDMAPort(s string) (any, error) {
 	return RDMAPort(n), nil
 }
 
-// The ports clients try for SMB Direct: on iWARP, whose ports are TCP's, one of its own (MS-SMBD 1.9).
+// The ports that clients try for SMB Direct. iWARP shares the ports of TCP, so it has a different one (MS-SMBD 1.9).
 const (
 	portSMB       = 445
 	portSMBDirect = 5445
 )
 
-// SMBDirectPorts are the ports of SMB Direct on the devices of a transport. With
-// [PortAuto] they are those clients try: on iWARP 5445, and 445 unless SMB over
-// TCP has it; on the others 445.
+// SMBDirectPorts returns the ports of SMB Direct on the devices of a transport. With [PortAuto] they are the ports that clients
+// try: 445, and on iWARP 5445, with 445 unless SMB over TCP has it.
 func (c *Config) SMBDirectPorts(iwarp bool) []uint16 {
 	s := &c.SMB
 	if !slices.Contains(s.RDMAPort, PortAuto) {
@@ -86,8 +85,8 @@ func (c *Config) SMBDirectPorts(iwarp bool) []uint16 {
 	return []uint16{portSMBDirect, portSMB}
 }
 
-// IWARPPorts are the ports of SMB Direct over the provider in software. As its ports are
-// those of TCP, they are the ones that no service over TCP has, and with [PortAuto] 5445 alone.
+// IWARPPorts returns the ports of SMB Direct over iWARP in software. It shares the ports of TCP, so those that a service over
+// TCP has are left out. With [PortAuto] the only port is 5445.
 func (c *Config) IWARPPorts() []uint16 {
 	if slices.Contains(c.SMB.RDMAPort, PortAuto) {
 		return []uint16{portSMBDirect}
@@ -124,8 +123,8 @@ func (c *Config) checkRDMA(bad *problems) {
 	}
 }
 
-// checkPorts looks for ports that two services would take. Those of TCP and of the provider in
-// software are one space; those of RDMA devices another, though with an iWARP adapter TCP's may be in its way.
+// checkPorts reports ports that two services would use. TCP and iWARP in software share one port space. RDMA devices have
+// another, but an iWARP adapter may also conflict with ports of TCP.
 func (c *Config) checkPorts(bad *problems) {
 	n, s := &c.NFS, &c.SMB
 	tcp, devices := map[uint16]string{}, map[uint16]string{}
@@ -184,7 +183,7 @@ func (c *Config) checkPorts(bad *problems) {
 // devices reports whether RDMA devices may be used.
 func (c *Config) devices() bool { return !slices.Contains(c.RDMA.Devices, DevicesOff) }
 
-// indexed is the key of element i of a list of n: where there is but one, that of the list.
+// indexed returns the key of element i of a list of n elements. The only element has the key of the list.
 func indexed(key string, i, n int) string {
 	if n == 1 {
 		return key

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSMBDirectPorts has the ports of each transport, for settings of old and new form.
+// TestSMBDirectPorts checks the ports of each transport, for settings of the old and the new form.
 func TestSMBDirectPorts(t *testing.T) {
 	for _, tc := range []struct {
 		yaml                      string

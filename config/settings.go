@@ -11,8 +11,8 @@ type Setting struct {
 	Key, Value string
 }
 
-// Settings lists every key with its value in force, in the order of the
-// documentation; the shares' keys carry their names.
+// Settings lists every key with its value in force, in the order of the documentation. Keys of shares contain the name of
+// the share.
 func (c *Config) Settings() []Setting {
 	return settings(nil, "", reflect.ValueOf(c).Elem())
 }
@@ -52,8 +52,7 @@ func Reloadable(key string) bool {
 	return key == "allow" || strings.HasPrefix(key, "shares.") || strings.HasPrefix(key, "log.")
 }
 
-// Changed lists the keys whose values differ between two configurations: those
-// added and removed as well.
+// Changed lists the keys whose values differ between two configurations, and those that only one of them has.
 func Changed(old, new *Config) []string {
 	was := map[string]string{}
 	for _, s := range old.Settings() {

@@ -10,28 +10,28 @@ import (
 // SMB is the SMB service.
 type SMB struct {
 	Enabled Switch `mapstructure:"enabled"`
-	// Port are the TCP ports. 0 takes a free one.
+	// Port are the TCP ports. 0 chooses a free one.
 	Port []uint16 `mapstructure:"port"`
-	// RDMAPort are the ports of SMB Direct: [PortAuto], or the same on every
-	// device; see [Config.SMBDirectPorts]. 0 takes a free one.
+	// RDMAPort are the ports of SMB Direct, on every device, or [PortAuto]; see [Config.SMBDirectPorts]. 0 chooses a free one.
 	RDMAPort []RDMAPort `mapstructure:"rdma_port"`
-	// Name is what the server calls itself, up to 15 characters; empty: the host's name.
+	// Name is the server's name, up to 15 characters; empty: the host's name.
 	Name       string     `mapstructure:"name"`
 	Workgroup  string     `mapstructure:"workgroup"`
 	Signing    Signing    `mapstructure:"signing"`
 	Encryption Encryption `mapstructure:"encryption"`
 	MinDialect Dialect    `mapstructure:"min_dialect"`
 	MaxDialect Dialect    `mapstructure:"max_dialect"`
-	// Guest is the user, one of `fileserver user list`, as whom clients with unknown names and without names act; empty: they are refused.
+	// Guest is the user (see `fileserver user list`) that clients with an unknown name, or without a name, act as; empty: they are
+	// refused.
 	Guest string `mapstructure:"guest"`
-	// Interfaces are what clients are told about the server's addresses, instead of what the system says of them.
+	// Interfaces are the addresses reported to clients, instead of those of the system.
 	Interfaces []Interface `mapstructure:"interfaces"`
 }
 
-// Switch is whether a service runs.
+// Switch says whether a service runs.
 type Switch string
 
-// The positions of a Switch.
+// The values of a Switch.
 const (
 	SwitchAuto Switch = "auto" // if it has users
 	SwitchOn   Switch = "true"
@@ -81,20 +81,20 @@ type ShareSMB struct {
 	Enabled bool `mapstructure:"enabled"`
 	// Encrypt refuses requests that are not encrypted.
 	Encrypt bool `mapstructure:"encrypt"`
-	// Comment is what lists of shares say about it.
+	// Comment is for lists of shares.
 	Comment string `mapstructure:"comment"`
-	// CaseSensitive finds names in their own case only.
+	// CaseSensitive looks up names with the exact case only.
 	CaseSensitive bool `mapstructure:"case_sensitive"`
-	// HideDotFiles gives names that begin with a dot the hidden attribute.
+	// HideDotFiles sets the hidden attribute on names that begin with a dot.
 	HideDotFiles bool `mapstructure:"hide_dot_files"`
-	// Oplocks lets clients cache what nobody else uses.
+	// Oplocks lets clients cache files that nobody else uses.
 	Oplocks bool `mapstructure:"oplocks"`
 	// FileMode and DirectoryMode are the permissions of what clients create.
 	FileMode      Mode `mapstructure:"file_mode"`
 	DirectoryMode Mode `mapstructure:"directory_mode"`
 }
 
-// shareSMBDefaults are the values of the keys a share's smb section leaves out.
+// shareSMBDefaults returns the values of keys that a share's smb section leaves out.
 func shareSMBDefaults() map[string]any {
 	return map[string]any{
 		"enabled": true, "encrypt": false, "comment": "", "case_sensitive": false, "hide_dot_files": false, "oplocks": true,
@@ -105,7 +105,7 @@ func shareSMBDefaults() map[string]any {
 // Mode is the permissions of a file, which are written in octal digits.
 type Mode uint32
 
-// String writes the mode as it is read.
+// String formats the mode as the configuration writes it.
 func (m Mode) String() string { return fmt.Sprintf("%04o", uint32(m)) }
 
 func parseMode(s string) (any, error) {
@@ -116,7 +116,7 @@ func parseMode(s string) (any, error) {
 	return Mode(n), nil
 }
 
-// Interface is an address as SMB clients are told of it.
+// Interface is an address that is reported to SMB clients.
 type Interface struct {
 	Addr  netip.Addr
 	Speed uint64 // bit/s; 0: as the system says
@@ -124,7 +124,7 @@ type Interface struct {
 	RSS   bool
 }
 
-// String writes the interface as it is read.
+// String formats the interface as the configuration writes it.
 func (i Interface) String() string {
 	s := i.Addr.String()
 	if i.Speed > 0 {

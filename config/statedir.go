@@ -5,11 +5,11 @@ import "github.com/spf13/pflag"
 // AddStateFlags defines the flags that [StateDir] understands.
 func AddStateFlags(fs *pflag.FlagSet) {
 	fs.String("config", "", "read the configuration from `FILE`")
-	fs.String("state-dir", "", "the server keeps what must survive a restart in `DIR`")
+	fs.String("state-dir", "", "the directory `DIR` in which the server keeps what must survive a restart")
 }
 
-// StateDir is the state directory that flags, environment and file name, for commands that need
-// no more of the configuration than that. Values of other keys are not looked at.
+// StateDir returns the state directory from the flags, the environment or the file, for commands that need no other
+// part of the configuration. It does not check the values of other keys.
 func StateDir(fs *pflag.FlagSet) (string, error) {
 	l := newLoader(fs)
 	cfg := &Config{}

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Validate checks the values and how they go together. Its error is an *[Error].
-// [Load] has done so already; it is for configurations made by programs.
+// Validate checks the values and their combinations. Its error is an *[Error]. [Load] calls it; programs that build a
+// configuration themselves should call it, too.
 func (c *Config) Validate() error {
 	if bad := c.check(); len(bad) > 0 {
 		return &Error{Problems: bad}
@@ -202,7 +202,7 @@ func (c *Config) checkPath(bad *problems, key, path string) {
 	}
 }
 
-// realPath follows the symbolic links of as much of path as exists.
+// realPath resolves the symbolic links in the part of path that exists.
 func realPath(path string) string {
 	if p, err := filepath.EvalSymlinks(path); err == nil {
 		return p
@@ -213,9 +213,9 @@ func realPath(path string) string {
 	return path
 }
 
-// warnings finds combinations of listen and allow that leave somebody out.
+// warnings finds combinations of listen and allow that keep clients from connecting.
 func (c *Config) warnings() []string {
-	var beyond netip.Addr // an address listened on that others can reach
+	var beyond netip.Addr // an address of listen that other machines can reach
 	for _, a := range c.Listen {
 		if !a.IsLoopback() {
 			beyond = a
@@ -247,8 +247,7 @@ func (c *Config) warnings() []string {
 	return out
 }
 
-// networkOf is the network that an address of this machine belongs to; of the
-// wildcard addresses, the first network found.
+// networkOf returns the network of an address of this machine. For a wildcard address it returns the first network found.
 func networkOf(a netip.Addr) netip.Prefix {
 	addrs, err := net.InterfaceAddrs()
 	if err == nil {

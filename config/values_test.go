@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestParsers takes good values, and says of bad ones what to write instead.
+// TestParsers: good values are accepted, and errors about bad values say what to write instead.
 func TestParsers(t *testing.T) {
 	parsers := map[string]parser{
 		"duration": parseDuration, "size": parseSize, "level": parseLevel, "bool": parseBool,
@@ -95,7 +95,7 @@ func stateDir(t *testing.T, text string, args ...string) (string, error) {
 	return StateDir(fs)
 }
 
-// TestStateDir is found whatever else is wrong with the file, and the flag wins.
+// TestStateDir: the state directory is found even if the file has other errors, and the flag overrides the file.
 func TestStateDir(t *testing.T) {
 	const text = "state_dir: here\nshares: {data: {path: does-not-exist}}\n"
 	for want, args := range map[string][]string{"here": nil, "there": {"--state-dir=there"}} {
@@ -137,7 +137,7 @@ func TestServes(t *testing.T) {
 	}
 }
 
-// TestProblemString names a place once: a flag or a variable is its own key.
+// TestProblemString: the text names a place once, because a flag or a variable contains its key.
 func TestProblemString(t *testing.T) {
 	for want, p := range map[string]Problem{
 		"a.yaml:3: nfs.port: is bad":      {Source: "a.yaml:3", Key: "nfs.port", Text: "is bad"},

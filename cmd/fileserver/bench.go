@@ -31,12 +31,14 @@ func benchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench HOST[:PORT]",
 		Short: "measure a server from a client's side, and check its data",
-		Long: `Bench reads and writes files of a share of any NFS or SMB server, and says how
-fast that was. Each job has a connection and a file of its own, NAME.0 and so on, and keeps
-DEPTH requests outstanding. What is read is checked: files are laid out first, unless a
-run with --keep has left them. At the end they are removed. Ctrl-C ends the run early.
-
-The password of SMB is asked for, or read from the first line of standard input, or of a file.`,
+		Long: `Bench reads and writes files in a share of any NFS or SMB server, and reports the
+		speed. Each job has its own connection and its own file, NAME.0 and so on, and keeps
+		DEPTH requests outstanding. Bench checks the data that it reads. So it writes the files
+		first, unless a run with --keep has left them, and removes them at the end. Ctrl-C ends
+		the run early.
+		
+		The password of SMB is read from the terminal, or from the first line of standard input
+		or of a file.`,
 		Example: `  fileserver bench server --proto nfs --share /data --op randread --bs 4k --depth 16
   fileserver bench server --proto nfs --vers 3 --transport iwarp --share /data --op write
   fileserver bench server --proto smb --share data --user ann --op mixed --bs 64k --encrypt`,
@@ -55,37 +57,37 @@ The password of SMB is asked for, or read from the first line of standard input,
 func addBenchFlags(fs *pflag.FlagSet, c *bench.Config, f *benchFlags) {
 	c.BlockSize, c.Size, c.RDMAMin = 1<<20, 1<<30, 4<<10
 	fs.StringVar(&c.Proto, "proto", "nfs", "the protocol: nfs or smb")
-	fs.StringVar(&c.Transport, "transport", "tcp", "what carries it: tcp, iwarp (in software, over TCP) or verbs (an RDMA device)")
+	fs.StringVar(&c.Transport, "transport", "tcp", "the transport: tcp, iwarp (in software, over TCP) or verbs (an RDMA device)")
 	fs.StringVar(&c.Share, "share", "", "the share's `NAME`, or the path of the export")
-	fs.StringVar((*string)(&c.Op), "op", string(bench.OpRead), "the work: read, write, randread, randwrite or mixed (at random)")
+	fs.StringVar((*string)(&c.Op), "op", string(bench.OpRead), "the operation: read, write, randread, randwrite or mixed (random)")
 	fs.Var(sizeFlag{set: func(n int64) { c.BlockSize = int(n) }, text: "1m"}, "bs", "the `SIZE` of a request")
 	fs.IntVar(&c.Depth, "depth", 16, "requests outstanding per job")
-	fs.IntVar(&c.Jobs, "jobs", 4, "connections, each with a file of its own")
+	fs.IntVar(&c.Jobs, "jobs", 4, "number of connections, each with its own file")
 	fs.Var(sizeFlag{set: func(n int64) { c.Size = n }, text: "1g"}, "size", "the `SIZE` of each file")
-	fs.DurationVar(&c.Time, "time", 10*time.Second, "how long to measure; 0: the whole files once")
+	fs.DurationVar(&c.Time, "time", 10*time.Second, "how long to measure; 0: each file once")
 	fs.IntVar(&c.Mix, "mix", 70, "`PERCENT` of --op mixed that are reads")
-	fs.StringVar((*string)(&c.Verify), "verify", string(bench.VerifyReads), "what is checked: off, reads, or all (what was written is read back at the end)")
-	fs.BoolVar(&c.Through, "sync", false, "every write is stable before it is answered; otherwise all are made so at the end")
+	fs.StringVar((*string)(&c.Verify), "verify", string(bench.VerifyReads), "what to check: off, reads, or all (also read back at the end what was written)")
+	fs.BoolVar(&c.Through, "sync", false, "ask for stable writes; otherwise the data is made stable at the end")
 	fs.BoolVar(&c.Keep, "keep", false, "leave the files, for another run to read")
 	fs.StringVar(&c.Name, "name", "fileserver-bench", "the `NAME` of the files, which may have directories in front")
-	fs.Uint64Var(&c.Seed, "seed", 0, "what is random follows from it (default another each time)")
+	fs.Uint64Var(&c.Seed, "seed", 0, "the seed of random choices (default: a new one each time)")
 	fs.DurationVar(&c.Timeout, "timeout", 30*time.Second, "how long a request may take")
 	fs.BoolVar(&f.json, "json", false, "print the result as JSON")
 
 	fs.StringVar(&c.Version, "vers", "4.2", "the version of NFS: 3, 4.1 or 4.2")
-	fs.IntVar(&c.MountPort, "mount-port", 0, "the `PORT` of the MOUNT program, for NFS 3 (default the server's, or what rpcbind says)")
+	fs.IntVar(&c.MountPort, "mount-port", 0, "the `PORT` of the MOUNT program, for NFS 3 (default: the port of NFS, or the one that rpcbind names)")
 	fs.Uint32Var(&c.UID, "uid", uint32(os.Geteuid()), "the `UID` of NFS requests")
 	fs.Uint32Var(&c.GID, "gid", uint32(os.Getegid()), "the `GID` of NFS requests")
 
 	fs.StringVar(&c.SMB.User, "user", "", "the user of SMB, as `NAME` or DOMAIN\\NAME")
 	fs.StringVar(&f.password, "password-file", "", "read the password from the first line of `FILE`")
 	fs.StringVar(&f.dialect, "dialect", "", "the dialect of SMB: 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1 (default the server's choice)")
-	fs.BoolVar(&c.SMB.Sign, "sign", false, "sign requests even if the server does not ask for it")
-	fs.BoolVar(&c.SMB.Encrypt, "encrypt", false, "encrypt requests even if the server does not ask for it")
+	fs.BoolVar(&c.SMB.Sign, "sign", false, "sign requests even if the server does not require it")
+	fs.BoolVar(&c.SMB.Encrypt, "encrypt", false, "encrypt requests even if the server does not require it")
 	fs.StringVar(&f.cipher, "cipher", "", "the cipher of SMB 3.1.1: aes-128-gcm, aes-128-ccm, aes-256-gcm or aes-256-ccm (default the server's choice)")
 	fs.StringVar(&f.signing, "signing", "", "the algorithm SMB 3.1.1 signs with: aes-gmac, aes-cmac or hmac-sha256 (default the server's choice)")
 
-	fs.Var(sizeFlag{set: func(n int64) { c.RDMAMin = int(n) }, text: "4k"}, "rdma-min", "requests of less than `SIZE` carry their data in messages, if it fits")
+	fs.Var(sizeFlag{set: func(n int64) { c.RDMAMin = int(n) }, text: "4k"}, "rdma-min", "send the data of requests below `SIZE` in messages, if it fits")
 	fs.BoolVar(&c.Invalidate, "invalidate", false, "register memory for each request, under a key that the server invalidates")
 }
 

@@ -11,7 +11,7 @@ import (
 	"fileserver/rdma/verbs"
 )
 
-// setProvider makes the RDMA provider that the transport needs; end is called when the run is over.
+// setProvider creates the RDMA provider that the transport needs. The caller calls end after the run.
 func setProvider(cfg *bench.Config) (end func(), err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	switch cfg.Transport {

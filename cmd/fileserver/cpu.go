@@ -5,9 +5,9 @@ import (
 	"runtime"
 )
 
-// spareProcessor lets the runtime have two processors of its own kind (P) where the machine has one and GOMAXPROCS does not say. The runtime's
-// monitor takes a P from whoever is in a system call when it looks twice, unless another is idle: with one only, each system call
-// that takes longer than 20 us costs two switches of threads, and the monitor never rests.
+// spareProcessor gives the Go runtime two Ps if the machine has one processor and GOMAXPROCS is not set. The runtime's monitor takes
+// the P from a goroutine that stays in a system call, unless another P is idle. With a single P, each system call of more than
+// 20 us costs two thread switches, and the monitor never sleeps.
 func spareProcessor() {
 	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) == 1 {
 		runtime.GOMAXPROCS(2)

@@ -32,16 +32,16 @@ func doctorCommand() *cobra.Command {
 	var o doctorOptions
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "say whether clients will use RDMA, and if not, why and what to type",
-		Long: `Doctor looks at this machine and at the configuration that serve would get, and
-says for each network interface whether NFS and SMB clients will use RDMA, and
-if not, why, and what to type. It changes nothing. Root sees most.
-
-With --connect it is a client instead: it tries a connection to a server, ours or
-any other, by each transport, on the ports that the configuration has, and
-explains what happened. With --user it also
-logs on to SMB, with a password asked for at the terminal, or else from the first line of
-standard input, and asks which of its addresses have RDMA.
+		Short: "report whether clients will use RDMA, and if not, why and what to type",
+		Long: `Doctor examines this machine and the configuration that serve would get. For each
+		network interface it reports whether NFS and SMB clients will use RDMA. If they will
+		not, it says why and what to type. It changes nothing. Run it as root: other users
+		cannot see everything.
+		
+		With --connect it is a client instead. It connects to any server by each transport, on
+		the ports of the configuration, and explains the result. With --user it also logs on to
+		SMB and asks the server which of its addresses have RDMA. The password is read from the
+		terminal, or from the first line of standard input.
 
 The exit status is 0 if all is well, 1 after warnings, 2 after errors.`,
 		Example: `  fileserver doctor --config /etc/fileserver.yaml
@@ -68,7 +68,7 @@ type doctorOptions struct {
 	timeout                      time.Duration
 }
 
-// report is what both sides end in.
+// report is the result of the doctor, on the server's and on the client's side.
 type report interface{ WriteText(io.Writer) error }
 
 func (o *doctorOptions) run(c *cobra.Command) error {
@@ -105,9 +105,9 @@ func (o *doctorOptions) run(c *cobra.Command) error {
 	return exitStatus(status.ExitStatus())
 }
 
-// try is the client's side.
+// try tries a server as a client.
 func (o *doctorOptions) try(c *cobra.Command) (*doctor.Connection, error) {
-	// Of the configuration the ports matter, and what else may be wrong with it does not.
+	// Only the ports of the configuration matter here; other errors in it do not.
 	cfg, err := config.Inspect(c.Flags())
 	if cfg == nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (o *doctorOptions) try(c *cobra.Command) (*doctor.Connection, error) {
 	t.IWARP, t.Verbs = p, func() (rdma.Provider, error) {
 		v, err := verbs.New(verbs.Config{})
 		if err != nil {
-			return nil, err // and no provider that is a nil
+			return nil, err // not p, which would be a non-nil interface with a nil pointer
 		}
 		return v, nil
 	}
@@ -159,7 +159,7 @@ func (o *doctorOptions) try(c *cobra.Command) (*doctor.Connection, error) {
 	return r, nil
 }
 
-// hostOnly is what --connect takes: a name or an address, which may be in brackets.
+// hostOnly checks the argument of --connect: a name or an address, which may be in brackets.
 func hostOnly(s string) (string, error) {
 	host := s
 	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
@@ -172,7 +172,7 @@ func hostOnly(s string) (string, error) {
 	case err != nil && strings.ContainsAny(host, ":/"):
 		return "", fmt.Errorf("--connect %q is not a name or an address; the ports are those of the configuration: FILESERVER_NFS_PORT, FILESERVER_NFS_RDMA_PORT, FILESERVER_SMB_PORT and FILESERVER_SMB_RDMA_PORT change them", s)
 	case err == nil && a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "":
-		return "", fmt.Errorf("--connect %s is a link-local address, which each interface has its own of; write %s%%INTERFACE", s, host)
+		return "", fmt.Errorf("--connect %s is a link-local address, which needs an interface; write %s%%INTERFACE", s, host)
 	}
 	return host, nil
 }

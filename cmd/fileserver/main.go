@@ -14,13 +14,13 @@ import (
 	"fileserver/rdma/verbs"
 )
 
-// version is set by the linker; without, the build information tells.
+// version is set by the linker; if it is empty, the build information has the version.
 var version string
 
 func main() { os.Exit(run()) }
 
-// run executes the command line and returns the exit status: 0; 1 after a
-// failure; 2 where the command line itself is wrong.
+// run executes the command line and returns the exit status: 0 after success, 1 after a failure, 2 if the command line
+// is wrong.
 func run() int {
 	root := &cobra.Command{
 		Use:           "fileserver",
@@ -59,7 +59,7 @@ func (e *usageError) Error() string {
 	return fmt.Sprintf("%v; see %s --help", e.err, e.cmd.CommandPath())
 }
 
-// noArgs refuses arguments that are no flags.
+// noArgs refuses arguments that are not flags.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return &usageError{c, fmt.Errorf("%s takes no argument %q", c.CommandPath(), args[0])}

@@ -22,10 +22,10 @@ func serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "serve until told to stop",
-		Long: `Serve publishes the shares until SIGINT or SIGTERM. It then finishes what is
-running and exits; a second signal ends it at once. SIGHUP reads the
-configuration again: shares and logging take effect, a bad one is refused and
-the old one stays.`,
+		Long: `Serve publishes the shares until SIGINT or SIGTERM. It then finishes running calls
+		and exits; a second signal ends it at once. SIGHUP reads the configuration again:
+		changes of shares and logging take effect. A configuration with errors is refused, and
+		the old one stays in force.`,
 		Example: `  fileserver serve --share data=./data
   fileserver serve --share data=/srv/data --listen 0.0.0.0 --allow 192.168.1.0/24
   fileserver serve --config /etc/fileserver.yaml`,
@@ -41,7 +41,7 @@ func serve(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	// Before anything is made that a signal should undo.
+	// Signals are caught before anything is created that has to be undone.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -80,7 +80,7 @@ func serve(c *cobra.Command) error {
 	}
 }
 
-// problems is the error as a list, for the log.
+// problems returns the error as a list, for the log.
 func problems(err error) []string {
 	var e *config.Error
 	if !errors.As(err, &e) {

@@ -15,11 +15,11 @@ import (
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// errInterrupted is the error of a question that is answered by Ctrl-C.
+// errInterrupted is the error of a question that the user answers with Ctrl-C.
 var errInterrupted = errors.New("interrupted; nothing has been changed")
 
-// ask writes the prompt and reads a line from a terminal without showing it. Ctrl-C ends
-// the question, and the terminal shows again what is typed.
+// ask writes the prompt and reads a line from a terminal without echo. Ctrl-C ends the question and switches
+// the echo on again.
 func ask(in *os.File, out io.Writer, prompt string) (string, error) {
 	fd := int(in.Fd())
 	before, err := term.GetState(fd)
@@ -49,7 +49,7 @@ func ask(in *os.File, out io.Writer, prompt string) (string, error) {
 	}
 }
 
-// secret asks once at a terminal, and otherwise reads the first line of standard input.
+// secret asks once if standard input is a terminal, and otherwise reads its first line.
 func secret(c *cobra.Command) (string, error) {
 	in := c.InOrStdin()
 	if f, ok := in.(*os.File); ok && isTerminal(f) {
@@ -58,7 +58,7 @@ func secret(c *cobra.Command) (string, error) {
 	return firstLine(in)
 }
 
-// firstLine reads a line, which may be the only one, without its end.
+// firstLine reads the first line, without the line end, which may be missing.
 func firstLine(r io.Reader) (string, error) {
 	line, err := bufio.NewReader(r).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pty opens a terminal: its user's side, and the program's.
+// pty opens a pseudo-terminal: the user's side and the program's side.
 func pty(t *testing.T) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -46,7 +46,7 @@ func echoes(t *testing.T, f *os.File) bool {
 	return s.Lflag&unix.ECHO != 0
 }
 
-// untilHidden waits until the terminal shows no longer what is typed.
+// untilHidden waits until the terminal no longer shows what is typed.
 func untilHidden(t *testing.T, f *os.File) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); echoes(t, f); time.Sleep(time.Millisecond) {
@@ -70,7 +70,7 @@ func asking(slave *os.File, out io.Writer) <-chan asked {
 	return done
 }
 
-// TestAsk hides what is typed, takes one line, and leaves the next to the next question.
+// TestAsk: ask hides what is typed, reads one line, and leaves the next line to the next question.
 func TestAsk(t *testing.T) {
 	master, slave := pty(t)
 	if !isTerminal(slave) || !echoes(t, slave) {
@@ -93,7 +93,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAskInterrupted shows again what is typed, and says that nothing was done.
+// TestAskInterrupted: Ctrl-C switches the echo on again, and the error says that nothing was changed.
 func TestAskInterrupted(t *testing.T) {
 	_, slave := pty(t)
 	var out bytes.Buffer

@@ -16,7 +16,7 @@ import (
 	"fileserver/internal/app/bench"
 )
 
-// check wants an error that has all the words, or none if there are no words.
+// check requires an error that contains all the words, or no error if there are no words.
 func check(t *testing.T, what string, err error, words ...string) {
 	t.Helper()
 	if len(words) == 0 {
@@ -90,7 +90,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestIdentityFromSystem takes what is not given from the system's user.
+// TestIdentityFromSystem: ids that are not given are those of the system's user.
 func TestIdentityFromSystem(t *testing.T) {
 	sys, err := user.Lookup("daemon")
 	if err != nil {
@@ -131,7 +131,7 @@ func TestSizeFlag(t *testing.T) {
 	}
 }
 
-// TestProblems makes a list of a configuration's problems, and of any other error.
+// TestProblems: problems lists the problems of a configuration, and any other error.
 func TestProblems(t *testing.T) {
 	if got := problems(io.EOF); !slices.Equal(got, []string{"EOF"}) {
 		t.Errorf("%q", got)
@@ -142,7 +142,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestBenchPassword takes the password from where the flags say, and wants one.
+// TestBenchPassword: the password comes from the source that the flags name, and must exist.
 func TestBenchPassword(t *testing.T) {
 	file := t.TempDir() + "/password"
 	if err := os.WriteFile(file, []byte("from a file\nrest"), 0o600); err != nil {
@@ -161,7 +161,7 @@ func TestBenchPassword(t *testing.T) {
 	check(t, "no file", err, "--password-file", file+"-not")
 }
 
-// TestSetProvider makes a provider for iWARP only.
+// TestSetProvider: only iWARP creates a provider here.
 func TestSetProvider(t *testing.T) {
 	for transport, want := range map[string]bool{"tcp": false, "iwarp": true} {
 		cfg := bench.Config{Target: bench.Target{Transport: transport}}

@@ -22,9 +22,9 @@ func userCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "user",
 		Short: "the users of SMB",
-		Long: `User changes and lists the users that can log on to SMB, which are kept in the
-state directory. A running server sees changes at once; one that was started
-without any users does not serve SMB until it is started again.`,
+		Long: `User changes and lists the users that can log on to SMB. They are kept in the
+		state directory. A running server applies changes within two seconds. A server that
+		was started without users does not serve SMB until it is started again.`,
 		Example: `  fileserver user add ann --uid 1000 --gid 100
   echo secret | fileserver user passwd ann`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -42,7 +42,7 @@ without any users does not serve SMB until it is started again.`,
 	return c
 }
 
-// userStore are the users in the state directory.
+// userStore returns the users in the state directory.
 func userStore(c *cobra.Command) (*users.Store, error) {
 	dir, err := config.StateDir(c.Flags())
 	if err != nil {
@@ -51,7 +51,7 @@ func userStore(c *cobra.Command) (*users.Store, error) {
 	return users.Open(dir), nil
 }
 
-// oneName wants one argument, the user's name.
+// oneName requires one argument, the name of a user.
 func oneName(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return &usageError{c, fmt.Errorf("%s needs one argument: the name of a user", c.CommandPath())}
@@ -91,7 +91,7 @@ func userAdd() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().Int64Var(&uid, "uid", -1, "the user's `UID` on the file system (default that of the system's user of this name)")
+	c.Flags().Int64Var(&uid, "uid", -1, "the user's `UID` on the file system (default: that of the system's user of this name)")
 	c.Flags().Int64Var(&gid, "gid", -1, "the user's `GID` (default as for the uid)")
 	c.Flags().StringSliceVar(&groups, "groups", nil, "further `GIDS` (default as for the uid)")
 	return c
@@ -104,8 +104,8 @@ func existing(name string, ok bool) error {
 	return fmt.Errorf("%w: %s; to change the password run: fileserver user passwd %s", users.ErrExists, name, name)
 }
 
-// identity is who a user is on the file system. What is not given (-1, nil) comes from the
-// system's user of the same name; a server that is not root can act for its own user only.
+// identity returns a user's ids on the file system. Those that are not given (-1, nil) are taken from the
+// system's user of the same name. A server that is not root can act for its own user only.
 func identity(name string, uid, gid int64, groups []string) (users.User, error) {
 	u := users.User{Name: name}
 	if uid < 0 {
@@ -183,7 +183,7 @@ func userPasswd() *cobra.Command {
 func userRemove() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
-		Short: "remove a user; sessions there are go on",
+		Short: "remove a user, and end the user's sessions",
 		Args:  oneName,
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := userStore(c)
