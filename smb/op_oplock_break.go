@@ -57,8 +57,8 @@ func (o *Open) acknowledge(level uint8) (uint8, wire.Status) {
 	}
 	p.timer.Stop()
 	p.breaking, p.timer = false, nil
-	if o.setLevel(level); bad {
-		o.setLevel(wire.OplockLevelNone)
+	if o.setLevelLocked(level); bad {
+		o.setLevelLocked(wire.OplockLevelNone)
 	}
 	o.mu.Unlock()
 	err := cache.Acknowledge(cachings[level])
@@ -76,7 +76,7 @@ func (o *Open) acknowledge(level uint8) (uint8, wire.Status) {
 		state, _ := cache.State()
 		level = levelOf(state)
 		o.mu.Lock()
-		o.setLevel(level)
+		o.setLevelLocked(level)
 		o.mu.Unlock()
 	}
 	return level, wire.StatusSuccess

@@ -17,7 +17,7 @@ const breakTimeout = 35 * time.Second
 // oplock is an open's oplock (MS-SMB2 3.3.1.10). It is guarded by Open.mu.
 type oplock struct {
 	cache     *lock.Cache // nil: there is none
-	level     uint8       // that the client has, or had before a break it has not answered; Open.setLevel sets it
+	level     uint8       // that the client has, or had before a break it has not answered; Open.setLevelLocked sets it
 	breaking  bool
 	to        uint8       // the level that it has to come down to, while it is breaking
 	via       *Conn       // on which the client has been told
@@ -64,7 +64,7 @@ func (o *Open) grantOplock(want uint8) uint8 {
 		cache.Reduce(lock.CacheRead) // to cache handles but not writes is for leases
 		want = wire.OplockLevelII
 	}
-	o.setLevel(want)
+	o.setLevelLocked(want)
 	return o.oplock.level
 }
 
@@ -88,7 +88,7 @@ func (o *Open) recalled(_, to lock.Caching, ack bool) {
 	if ack {
 		p.breaking, p.to = true, level
 	} else {
-		o.setLevel(level)
+		o.setLevelLocked(level)
 	}
 	send := func() {
 		if ack {
@@ -123,7 +123,7 @@ func (o *Open) breakTimedOut(cache *lock.Cache) {
 		return
 	}
 	o.oplock.breaking = false
-	o.setLevel(wire.OplockLevelNone)
+	o.setLevelLocked(wire.OplockLevelNone)
 	o.mu.Unlock()
 	o.session.srv.cfg.Logger.Warn("smb: oplock break unanswered", "share", o.tree.share.Name, "user", o.session.who().Name)
 	cache.Revoke()
@@ -138,15 +138,15 @@ func (o *Open) endOplock() {
 		t.Stop()
 	}
 	o.oplock = oplock{}
-	o.setLevel(wire.OplockLevelNone)
+	o.setLevelLocked(wire.OplockLevelNone)
 	o.mu.Unlock()
 	if cache != nil {
 		cache.Release()
 	}
 }
 
-// setLevel notes the level that the client has. o.mu is held.
-func (o *Open) setLevel(level uint8) {
+// setLevelLocked notes the level that the client has.
+func (o *Open) setLevelLocked(level uint8) {
 	o.oplock.level = level
 	o.levelII.Store(level == wire.OplockLevelII)
 }

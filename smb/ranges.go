@@ -115,7 +115,7 @@ func (o *Open) lockRange(b byteRange, w *wait) (wire.Status, obstacle) {
 			return wire.StatusLockNotGranted, inTheWay
 		}
 	} else {
-		claimed, c := o.claimGaps(&b)
+		claimed, c := o.claimGapsLocked(&b)
 		switch {
 		case c != nil && c.Full:
 			return wire.StatusInsufficientResources, tooMany
@@ -133,9 +133,9 @@ func (o *Open) lockRange(b byteRange, w *wait) (wire.Status, obstacle) {
 	return wire.StatusSuccess, inOwnWay
 }
 
-// claimGaps locks, with the arbiter, those bytes of b that the open has not locked yet: all, or none, and what is in the
-// way. ranges.mu is held.
-func (o *Open) claimGaps(b *byteRange) (done []lock.Range, c *lock.Conflict) {
+// claimGapsLocked locks, with the arbiter, those bytes of b that the open has not locked yet: all, or none, and then c is in the
+// way.
+func (o *Open) claimGapsLocked(b *byteRange) (done []lock.Range, c *lock.Conflict) {
 	m, owner := o.session.srv.cfg.Locks, o.lockOwner()
 	o.ranges.parts(b.off, b.last(), func(r lock.Range, held, _ bool) {
 		if held || c != nil {
@@ -151,7 +151,7 @@ func (o *Open) claimGaps(b *byteRange) (done []lock.Range, c *lock.Conflict) {
 	return done, c
 }
 
-// unclaim unlocks what claimGaps has locked.
+// unclaim unlocks what claimGapsLocked has locked.
 func (o *Open) unclaim(done []lock.Range) {
 	for _, r := range done {
 		_ = o.session.srv.cfg.Locks.Unlock(o.key, o.lockOwner(), r) // each is as it was locked: none becomes two

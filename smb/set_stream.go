@@ -50,7 +50,7 @@ func (f *streamFile) rename(ctx context.Context, name string, replace bool) wire
 	if f.s.main != nil {
 		return wire.StatusInvalidParameter
 	}
-	old, data, err := f.load(ctx)
+	old, data, err := f.loadLocked(ctx)
 	if err != nil {
 		return statusOf(err)
 	}
@@ -103,7 +103,7 @@ func (f *streamFile) becomeMain(ctx context.Context, o *Open, replace bool) wire
 	if rc := f.srv.cfg.Locks.Recall(o.link.key, o.cacheKey(), lock.Caching(0)); rc != nil {
 		return wire.StatusSharingViolation
 	}
-	ref, data, err := f.load(ctx)
+	ref, data, err := f.loadLocked(ctx)
 	if err != nil {
 		return statusOf(err)
 	}

@@ -27,8 +27,8 @@ func (o *Open) named() bool {
 	return s.main == nil
 }
 
-// load reads the data. s.io is held.
-func (f *streamFile) load(ctx context.Context) (namespace.StreamRef, []byte, error) {
+// loadLocked reads the data. The caller holds s.io.
+func (f *streamFile) loadLocked(ctx context.Context) (namespace.StreamRef, []byte, error) {
 	ref, gone := f.srv.streams.where(f.s)
 	if gone {
 		return ref, nil, vfs.ErrStale
@@ -40,8 +40,8 @@ func (f *streamFile) load(ctx context.Context) (namespace.StreamRef, []byte, err
 	return ref, data, err
 }
 
-// store replaces the data, which is a change of the file (MS-FSA 2.1.4.17). s.io is held.
-func (f *streamFile) store(ctx context.Context, ref namespace.StreamRef, data []byte) error {
+// storeLocked replaces the data, which is a change of the file (MS-FSA 2.1.4.17). The caller holds s.io for writing.
+func (f *streamFile) storeLocked(ctx context.Context, ref namespace.StreamRef, data []byte) error {
 	err := namespace.StoreStream(ctx, f.node, ref, data, vfs.XattrReplace)
 	switch {
 	case vfs.StatusOf(err) == vfs.ErrNoAttr:
@@ -49,7 +49,7 @@ func (f *streamFile) store(ctx context.Context, ref namespace.StreamRef, data []
 	case err != nil:
 		return err
 	}
-	// If the server may not do that, the time of change tells still.
+	// If the server may not do that, the time of change still shows it.
 	_ = f.node.SetAttr(ctx, root, &vfs.SetAttr{Mask: vfs.AttrMtime, MtimeNow: true})
 	return nil
 }
@@ -73,7 +73,7 @@ func (f *streamFile) size(ctx context.Context) (uint64, error) {
 		a, err := f.s.main.GetAttr(ctx, vfs.AttrSize)
 		return a.Size, err
 	}
-	_, data, err := f.load(ctx)
+	_, data, err := f.loadLocked(ctx)
 	return uint64(len(data)), err
 }
 
@@ -84,7 +84,7 @@ func (f *streamFile) ReadAt(ctx context.Context, p []byte, off int64) (n int, eo
 	if f.s.main != nil {
 		return f.s.main.ReadAt(ctx, p, off)
 	}
-	_, data, err := f.load(ctx)
+	_, data, err := f.loadLocked(ctx)
 	if err != nil {
 		return 0, false, err
 	}
@@ -104,13 +104,13 @@ func (f *streamFile) WriteAt(ctx context.Context, p []byte, off int64, s vfs.Sta
 	if off > namespace.MaxStream || off+int64(len(p)) > namespace.MaxStream {
 		return 0, vfs.ErrNoSpace
 	}
-	ref, data, err := f.load(ctx)
+	ref, data, err := f.loadLocked(ctx)
 	if err != nil {
 		return 0, err
 	}
 	data = sized(data, max(len(data), int(off)+len(p)))
 	copy(data[off:], p)
-	if err = f.store(ctx, ref, data); err == nil && s != vfs.Unstable {
+	if err = f.storeLocked(ctx, ref, data); err == nil && s != vfs.Unstable {
 		err = f.fs.SyncMeta(ctx, f.node)
 	}
 	if err != nil {
@@ -129,11 +129,11 @@ func (f *streamFile) truncate(ctx context.Context, size uint64) error {
 	if size > namespace.MaxStream {
 		return vfs.ErrNoSpace
 	}
-	ref, data, err := f.load(ctx)
+	ref, data, err := f.loadLocked(ctx)
 	if err != nil || len(data) == int(size) {
 		return err
 	}
-	return f.store(ctx, ref, sized(data, int(size)))
+	return f.storeLocked(ctx, ref, sized(data, int(size)))
 }
 
 // sized is data with a length of n, filled up with zeros, and room for the byte that ends a value.
