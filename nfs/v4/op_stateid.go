@@ -27,7 +27,7 @@ func (c *compound) freeStateID() proto.Status {
 	if st := c.resolve(&sid); st != proto.OK {
 		return st
 	}
-	l, st := c.client.Locked(&sid)
+	l, st := c.client.FindLocks(&sid)
 	if st != proto.OK {
 		return st
 	}

@@ -201,6 +201,10 @@ func (s *Server) addNFS4Metrics(v *v4.Server) {
 			emit(float64(st.States), "opens_and_locks")
 		},
 	}, metrics.Metric{
+		Kind: metrics.Gauge, Name: "nfs4_reply_cache_bytes",
+		Help: "Memory reserved for the reply caches of NFSv4 sessions, of at most nfs.reply_cache.",
+		Read: func(emit func(float64, ...string)) { emit(float64(v.Clients().Stats().ReplyCache)) },
+	}, metrics.Metric{
 		Kind: metrics.Gauge, Name: "nfs4_grace", Help: "1 while clients may reclaim state from before the server's start.",
 		Read: func(emit func(float64, ...string)) {
 			if v.Clients().Grace().Active() {

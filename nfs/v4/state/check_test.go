@@ -10,7 +10,7 @@ func (s *Clients) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	peers, states, sessions := map[netip.Addr]*peer{}, 0, 0
-	var replies int64
+	var replies, owners int64
 	for id, c := range s.byID {
 		if c.ID != id || c.gone {
 			return fmt.Errorf("client %x is %x, gone %v", id, c.ID, c.gone)
@@ -40,6 +40,10 @@ func (s *Clients) Check() error {
 		}
 		sessions += len(c.sessions)
 		states += len(c.states)
+		for _, st := range c.states {
+			p.held.add(1, len(st.owner()))
+			owners += int64(len(st.owner()))
+		}
 		if len(c.states) != len(c.opens)+len(c.locks) {
 			return fmt.Errorf("client %x: %d states, %d opens and %d locks", id, len(c.states), len(c.opens), len(c.locks))
 		}
@@ -47,9 +51,11 @@ func (s *Clients) Check() error {
 	switch {
 	case len(peers) != len(s.peers):
 		return fmt.Errorf("%d addresses have something, %d are known", len(peers), len(s.peers))
-	case sessions != len(s.sessions) || replies != s.replies || int64(states) != s.states.Load():
+	case sessions != len(s.sessions) || replies != s.replies || int64(states) != s.held.states.Load():
 		return fmt.Errorf("%d sessions, %d bytes of replies, %d states; counted %d, %d, %d",
-			sessions, replies, states, len(s.sessions), s.replies, s.states.Load())
+			sessions, replies, states, len(s.sessions), s.replies, s.held.states.Load())
+	case owners != s.held.ownerBytes.Load() || owners > s.cfg.OwnerBytes:
+		return fmt.Errorf("%d bytes of owners, counted %d of at most %d", owners, s.held.ownerBytes.Load(), s.cfg.OwnerBytes)
 	case replies > s.cfg.ReplyCache:
 		return fmt.Errorf("%d bytes of replies are more than the budget", replies)
 	}

@@ -66,7 +66,7 @@ type Client struct {
 	mu     sync.Mutex
 	gone   bool // no new state
 	opens  map[openKey]*Open
-	states map[uint64]stated
+	states map[uint64]ownedState
 	locks  map[openKey]*LockState
 }
 
@@ -110,7 +110,7 @@ func (c *Client) purge() (a Actions) {
 	defer c.mu.Unlock()
 	c.gone = true
 	for _, o := range c.opens {
-		a.add(c.dropOpen(o))
+		a.add(c.dropOpenLocked(o))
 	}
 	if c.recorded.Swap(false) {
 		a.Forget = append(a.Forget, c.Record())

@@ -15,7 +15,7 @@ type Clients struct {
 	grace *Grace
 
 	lastState atomic.Uint64
-	states    atomic.Int64 // opens and locks of all clients
+	held      stateCount // by all clients
 
 	mu       sync.RWMutex
 	byID     map[uint64]*Client
@@ -77,7 +77,7 @@ func (s *Clients) Tick(now time.Time) (a Actions) {
 	s.mu.Lock()
 	for _, c := range s.byID {
 		if c.Expired(now) && (!c.confirmed || !c.hasState() || c.age(now) > s.cfg.Lease+s.cfg.Courtesy) {
-			a.add(s.remove(c))
+			a.add(s.removeLocked(c))
 		}
 	}
 	s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *Clients) Close() (a Actions) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.byID {
-		a.add(s.remove(c))
+		a.add(s.removeLocked(c))
 	}
 	a.Forget = nil
 	return a
@@ -107,7 +107,7 @@ func (s *Clients) Expire(id uint64, now time.Time) (Actions, bool) {
 	if c == nil || !c.Expired(now) {
 		return Actions{}, false
 	}
-	return s.remove(c), true
+	return s.removeLocked(c), true
 }
 
 // ExpireHolders removes all clients that have the file open and whose lease has expired. It returns false if there are none.
@@ -116,7 +116,7 @@ func (s *Clients) ExpireHolders(file FileKey, now time.Time) (a Actions, any boo
 	defer s.mu.Unlock()
 	for _, c := range s.byID {
 		if c.Expired(now) && c.hasOpen(file) {
-			a.add(s.remove(c))
+			a.add(s.removeLocked(c))
 			any = true
 		}
 	}
@@ -124,9 +124,9 @@ func (s *Clients) ExpireHolders(file FileKey, now time.Time) (a Actions, any boo
 }
 
 // remove ends a client ID, its sessions and its state. Clients.mu is held.
-func (s *Clients) remove(c *Client) Actions {
+func (s *Clients) removeLocked(c *Client) Actions {
 	for _, se := range c.sessions {
-		s.endSession(se)
+		s.endSessionLocked(se)
 	}
 	c.sessions = nil
 	delete(s.byID, c.ID)
@@ -134,7 +134,7 @@ func (s *Clients) remove(c *Client) Actions {
 	if !c.confirmed {
 		c.peer.unconfirmed--
 	}
-	s.endPeer(c.peer)
+	s.endPeerLocked(c.peer)
 	if r := s.byOwner[c.owner]; r != nil {
 		if r.confirmed == c {
 			r.confirmed = nil
@@ -190,7 +190,7 @@ func (s *Clients) DestroyClientID(id uint64) (Actions, proto.Status) {
 	case len(c.sessions) > 0 || c.hasState():
 		return Actions{}, proto.ErrClientIDBusy
 	}
-	a := s.remove(c)
+	a := s.removeLocked(c)
 	if s.grace.done(c.Record()) {
 		a.add(s.endGraceLocked())
 	}

@@ -15,7 +15,7 @@ import (
 
 // do executes a command:
 //
-//	restart [clients=N] [unconfirmed=N] [sessions=N] [allsessions=N] [states=N] [allstates=N] [replies=BYTES] [files=N]    another run of the server
+//	restart [clients=N] [unconfirmed=N] [sessions=N] [allsessions=N] [states=N] [allstates=N] [owners=BYTES] [replies=BYTES] [files=N]    another run of the server
 //	wait SECONDS                                   time passes, and Tick
 //	exchange CLIENT owner=O [verifier=N] [principal=P] [from=ADDRESS] [update]
 //	session SESSION CLIENT seq=N [principal=P] [conn=N] [slots=N]    CREATE_SESSION
@@ -189,7 +189,7 @@ func (w *world) stateful(cmd string, pos []string, args map[string]string, num f
 		return w.lock(c, pos, args, sid)
 	case "free":
 		var l *state.LockState
-		if l, st = c.Locked(&sid); st == proto.OK {
+		if l, st = c.FindLocks(&sid); st == proto.OK {
 			if w.locks.Held(l.File(), l.Owner) {
 				return "held"
 			}

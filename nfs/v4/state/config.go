@@ -24,9 +24,12 @@ type Config struct {
 	MaxSessions    int // of one client: 16
 	MaxAllSessions int // 4096; one address has at most a quarter of them
 	MaxStates      int // opens and locks of one client: 1 << 18
-	MaxAllStates   int // 1 << 20
+	MaxAllStates   int // 1 << 20; one address has at most a quarter of them
 
-	// ReplyCache is what the reply caches of all sessions may come to, bytes: 64 MiB. One address has at most a quarter.
+	// OwnerBytes bounds the open-owners and lock-owners of all states together, bytes: 64 MiB. An owner may have 1024 bytes
+	// (RFC 8881 3.1), and clients use some 30. One address has at most a quarter.
+	OwnerBytes int64
+	// ReplyCache bounds the reply caches of all sessions together, bytes: 64 MiB. One address has at most a quarter.
 	ReplyCache int64
 
 	// Files divides the files that may be open among clients, by their addresses. Nil: no bound but those above.
@@ -59,6 +62,7 @@ const (
 	allSessions      = 4096
 	defaultMaxStates = 1 << 18
 	allStates        = 1 << 20
+	ownerBytes       = 64 << 20
 )
 
 func (c Config) withDefaults() Config {
@@ -82,6 +86,9 @@ func (c Config) withDefaults() Config {
 		if *d.v <= 0 {
 			*d.v = d.d
 		}
+	}
+	if c.OwnerBytes <= 0 {
+		c.OwnerBytes = ownerBytes
 	}
 	if c.ReplyCache <= 0 {
 		c.ReplyCache = replyCache

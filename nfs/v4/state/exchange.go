@@ -34,7 +34,7 @@ func (s *Clients) ExchangeID(owner []byte, v proto.Verifier, who Caller, flags u
 		have = r.confirmed
 	}
 	if flags&FlagUpdConfirmed != 0 {
-		e, st := have.update(v, who.Principal, now)
+		e, st := have.updateLocked(v, who.Principal, now)
 		return e, Actions{}, st
 	}
 	var a Actions
@@ -44,23 +44,23 @@ func (s *Clients) ExchangeID(owner []byte, v proto.Verifier, who Caller, flags u
 			if !have.Expired(now) && (have.hasState() || len(have.sessions) > 0) {
 				return Exchanged{}, Actions{}, proto.ErrClIDInuse
 			}
-			a.add(s.remove(have))
+			a.add(s.removeLocked(have))
 		case have.verifier == v: // 2: non-update on an existing client ID
 			have.Renew(now)
-			return have.exchanged(), a, proto.OK
+			return have.exchangedLocked(), a, proto.OK
 		}
 		// 5: the client has restarted. The old record serves until CREATE_SESSION confirms the new one.
 	}
 	if r = s.byOwner[string(owner)]; r != nil && r.unconfirmed != nil { // 4: replacement of an unconfirmed record
-		a.add(s.remove(r.unconfirmed))
+		a.add(s.removeLocked(r.unconfirmed))
 	}
-	if !s.makeRoom(who.Addr, now, &a) {
+	if !s.makeRoomLocked(who.Addr, now, &a) {
 		return Exchanged{}, a, proto.ErrDelay
 	}
 	// 1: new owner ID
 	c := &Client{
-		ID: s.newID(), Principal: who.Principal, owner: string(owner), verifier: v, all: s, peer: s.peer(who.Addr),
-		opens: map[openKey]*Open{}, states: map[uint64]stated{}, locks: map[openKey]*LockState{},
+		ID: s.newID(), Principal: who.Principal, owner: string(owner), verifier: v, all: s, peer: s.peerLocked(who.Addr),
+		opens: map[openKey]*Open{}, states: map[uint64]ownedState{}, locks: map[openKey]*LockState{},
 	}
 	c.Renew(now)
 	s.byID[c.ID] = c
@@ -71,11 +71,11 @@ func (s *Clients) ExchangeID(owner []byte, v proto.Verifier, who Caller, flags u
 		s.byOwner[c.owner] = r
 	}
 	r.unconfirmed = c
-	return c.exchanged(), a, proto.OK
+	return c.exchangedLocked(), a, proto.OK
 }
 
 // update is EXCHANGE_ID with EXCHGID4_FLAG_UPD_CONFIRMED_REC_A of the owner's confirmed client ID; c is nil if there is none.
-func (c *Client) update(v proto.Verifier, p Principal, now time.Time) (Exchanged, proto.Status) {
+func (c *Client) updateLocked(v proto.Verifier, p Principal, now time.Time) (Exchanged, proto.Status) {
 	switch {
 	case c == nil: // 7: no confirmed record
 		return Exchanged{}, proto.ErrNoEnt
@@ -85,7 +85,7 @@ func (c *Client) update(v proto.Verifier, p Principal, now time.Time) (Exchanged
 		return Exchanged{}, proto.ErrNotSame
 	}
 	c.Renew(now) // 6: update
-	return c.exchanged(), proto.OK
+	return c.exchangedLocked(), proto.OK
 }
 
 // newID is a client ID that nobody can guess: the instance of the server, and a random number.
@@ -99,7 +99,7 @@ func (s *Clients) newID() uint64 {
 }
 
 // exchanged is EXCHANGE_ID's view of the client. Clients.mu is held.
-func (c *Client) exchanged() Exchanged {
+func (c *Client) exchangedLocked() Exchanged {
 	e := Exchanged{ClientID: c.ID, Seq: c.create.seq + 1, Flags: FlagUseNonPNFS}
 	if c.confirmed {
 		e.Flags |= FlagConfirmed

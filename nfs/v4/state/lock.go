@@ -23,7 +23,8 @@ type LockState struct {
 	users int   // LOCKs in progress
 }
 
-func (l *LockState) id() *stateID { return &l.stateID }
+func (l *LockState) id() *stateID  { return &l.stateID }
+func (l *LockState) owner() string { return l.Owner.ID }
 
 // File is the file locked.
 func (l *LockState) File() FileKey { return l.file }
@@ -33,11 +34,11 @@ func (l *LockState) File() FileKey { return l.file }
 func (c *Client) BeginLock(open *proto.StateID, file FileKey, owner []byte, write bool) (*LockState, proto.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o, st := c.open(open, file)
+	o, st := c.openLocked(open, file)
 	if st != proto.OK {
 		return nil, st
 	}
-	if st := o.lockable(write); st != proto.OK {
+	if st := o.lockableLocked(write); st != proto.OK {
 		return nil, st
 	}
 	key := openKey{string(owner), file}
@@ -45,13 +46,13 @@ func (c *Client) BeginLock(open *proto.StateID, file FileKey, owner []byte, writ
 		l.users++
 		return l, proto.OK
 	}
-	if c.full() {
+	if c.fullLocked(owner) {
 		return nil, proto.ErrDelay
 	}
 	l := &LockState{stateID: stateID{num: c.all.lastState.Add(1), client: c, file: file}, Owner: c.LockOwner(key.owner), open: o, users: 1}
 	o.locks = append(o.locks, l)
 	c.locks[key] = l
-	c.add(l)
+	c.addLocked(l)
 	return l, proto.OK
 }
 
@@ -59,7 +60,7 @@ func (c *Client) BeginLock(open *proto.StateID, file FileKey, owner []byte, writ
 func (c *Client) ContinueLock(sid *proto.StateID, file FileKey, write, unlock bool) (*LockState, proto.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s, st := c.find(sid, &file)
+	s, st := c.findLocked(sid, &file)
 	if st != proto.OK {
 		return nil, st
 	}
@@ -68,7 +69,7 @@ func (c *Client) ContinueLock(sid *proto.StateID, file FileKey, write, unlock bo
 		return nil, proto.ErrBadStateID
 	}
 	if !unlock {
-		if st := l.open.lockable(write); st != proto.OK {
+		if st := l.open.lockableLocked(write); st != proto.OK {
 			return nil, st
 		}
 	}
@@ -88,13 +89,13 @@ func (c *Client) EndLock(l *LockState, agreed bool) (sid proto.StateID, closed b
 	if agreed {
 		l.bump()
 	} else if l.seq == 0 && l.users == 0 {
-		c.dropLock(l)
+		c.dropLockLocked(l)
 	}
 	return l.wire(), false
 }
 
 // lockable reports whether the open allows a lock (RFC 8881 18.10.3). Called with mu held.
-func (o *Open) lockable(write bool) proto.Status {
+func (o *Open) lockableLocked(write bool) proto.Status {
 	access, _ := o.union()
 	if write && access&ShareWrite == 0 || !write && access&ShareRead == 0 {
 		return proto.ErrOpenMode
@@ -103,8 +104,8 @@ func (o *Open) lockable(write bool) proto.Status {
 }
 
 // dropLock removes a LockState. Called with mu held.
-func (c *Client) dropLock(l *LockState) {
-	c.drop(l)
+func (c *Client) dropLockLocked(l *LockState) {
+	c.dropLocked(l)
 	delete(c.locks, openKey{l.Owner.ID, l.file})
 	l.open.locks = slices.DeleteFunc(l.open.locks, func(o *LockState) bool { return o == l })
 }

@@ -23,9 +23,10 @@ type openKey struct {
 	file  FileKey
 }
 
-// stated is an Open or a LockState.
-type stated interface {
+// ownedState is an Open or a LockState.
+type ownedState interface {
 	id() *stateID
+	owner() string // the open-owner or lock-owner
 }
 
 // stateID is what the states have in common. Guarded by Client.mu.
@@ -63,7 +64,8 @@ type mode struct {
 	res          Resource
 }
 
-func (o *Open) id() *stateID { return &o.stateID }
+func (o *Open) id() *stateID  { return &o.stateID }
+func (o *Open) owner() string { return o.key.owner }
 
 func (o *Open) union() (access, deny Share) {
 	for i := range o.modes {
@@ -87,7 +89,7 @@ func (c *Client) AddOpen(owner []byte, file FileKey, access, deny Share, keep lo
 	key := openKey{string(owner), file}
 	o := c.opens[key]
 	if o == nil {
-		if c.full() || !c.all.cfg.Files.Take(c.peer.addr) {
+		if c.fullLocked(owner) || !c.all.cfg.Files.Take(c.peer.addr) {
 			return proto.StateID{}, refused, proto.ErrDelay
 		}
 		claim, rc, err := c.all.cfg.Locks.OpenRecall(file, c.holder(), lock.Access(access), lock.Access(deny), keep)
@@ -97,7 +99,7 @@ func (c *Client) AddOpen(owner []byte, file FileKey, access, deny Share, keep lo
 		}
 		o = &Open{stateID: stateID{num: c.all.lastState.Add(1), client: c, file: file}, key: key, claim: claim}
 		c.opens[key] = o
-		c.add(o)
+		c.addLocked(o)
 	} else {
 		a, d := o.union()
 		rc, err := o.claim.ChangeRecall(lock.Access(a|access), lock.Access(d|deny), keep)
@@ -133,7 +135,7 @@ func (a *Actions) wait(rc *lock.Recall, err error) proto.Status {
 func (c *Client) Downgrade(sid *proto.StateID, file FileKey, access, deny Share) (proto.StateID, Actions, proto.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o, st := c.open(sid, file)
+	o, st := c.openLocked(sid, file)
 	if st != proto.OK {
 		return proto.StateID{}, Actions{}, st
 	}
@@ -164,18 +166,18 @@ func (c *Client) Downgrade(sid *proto.StateID, file FileKey, access, deny Share)
 func (c *Client) CloseOpen(sid *proto.StateID, file FileKey) (Actions, proto.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o, st := c.open(sid, file)
+	o, st := c.openLocked(sid, file)
 	if st != proto.OK {
 		return Actions{}, st
 	}
-	return c.dropOpen(o), proto.OK
+	return c.dropOpenLocked(o), proto.OK
 }
 
 // dropOpen removes an Open, with its locks. Called with mu held.
-func (c *Client) dropOpen(o *Open) (a Actions) {
+func (c *Client) dropOpenLocked(o *Open) (a Actions) {
 	for len(o.locks) > 0 {
 		l := o.locks[len(o.locks)-1]
-		c.dropLock(l)
+		c.dropLockLocked(l)
 		a.Unlock = append(a.Unlock, l)
 	}
 	for i := range o.modes {
@@ -184,13 +186,13 @@ func (c *Client) dropOpen(o *Open) (a Actions) {
 	o.claim.Close()
 	c.all.cfg.Files.Give(c.peer.addr, 1)
 	delete(c.opens, o.key)
-	c.drop(o)
+	c.dropLocked(o)
 	return a
 }
 
 // open finds the open of a stateid. Called with mu held.
-func (c *Client) open(sid *proto.StateID, file FileKey) (*Open, proto.Status) {
-	s, st := c.find(sid, &file)
+func (c *Client) openLocked(sid *proto.StateID, file FileKey) (*Open, proto.Status) {
+	s, st := c.findLocked(sid, &file)
 	if st != proto.OK {
 		return nil, st
 	}

@@ -84,6 +84,7 @@ func (w *world) start(args map[string]string) {
 		Instance: w.instance, Lease: 10 * time.Second, Courtesy: 100 * time.Second, Locks: w.locks,
 		Files:      w.files,
 		MaxClients: num("clients"), MaxUnconfirmed: num("unconfirmed"), ReplyCache: int64(num("replies")),
+		OwnerBytes:  int64(num("owners")),
 		MaxSessions: num("sessions"), MaxAllSessions: num("allsessions"), MaxStates: num("states"), MaxAllStates: num("allstates"),
 		Random: func() uint64 { random++; return random },
 	}, slices.Collect(maps.Keys(w.records)), w.now, 20*time.Second)

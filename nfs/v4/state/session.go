@@ -67,7 +67,7 @@ func (s *Clients) CreateSession(args SessionArgs, who Caller, now time.Time) (Ne
 	if !c.confirmed && c.Principal != who.Principal {
 		return NewSession{}, Actions{}, proto.ErrClIDInuse
 	}
-	n, a, status := s.createSession(c, &args, who.Conn, now)
+	n, a, status := s.createSessionLocked(c, &args, who.Conn, now)
 	if status == proto.OK { // whatever failed may be tried again with the same number
 		n.Seq = args.Seq
 		c.create = createSlot{seq: args.Seq, used: true, result: n}
@@ -76,7 +76,7 @@ func (s *Clients) CreateSession(args SessionArgs, who Caller, now time.Time) (Ne
 }
 
 // createSession is CreateSession of a client ID that may have one. Clients.mu is held.
-func (s *Clients) createSession(c *Client, args *SessionArgs, conn uint64, now time.Time) (n NewSession, a Actions, st proto.Status) {
+func (s *Clients) createSessionLocked(c *Client, args *SessionArgs, conn uint64, now time.Time) (n NewSession, a Actions, st proto.Status) {
 	if args.Flags&^flagsOfCreateSession != 0 {
 		return n, a, proto.ErrInval
 	}
@@ -92,9 +92,9 @@ func (s *Clients) createSession(c *Client, args *SessionArgs, conn uint64, now t
 	}
 	c.Renew(now)      // from here on it is not evicted
 	if !c.confirmed { // before there must be room: the client's former self makes some
-		a.add(s.confirm(c))
+		a.add(s.confirmLocked(c))
 	}
-	replies := s.makeSessionRoom(c.peer, &fore, now, &a)
+	replies := s.makeSessionRoomLocked(c.peer, &fore, now, &a)
 	if replies == 0 {
 		return n, a, proto.ErrNoSpc
 	}
@@ -110,14 +110,14 @@ func (s *Clients) createSession(c *Client, args *SessionArgs, conn uint64, now t
 }
 
 // confirm makes a client ID the one of its owner; a former one, of the client before it restarted, ends. Clients.mu is held.
-func (s *Clients) confirm(c *Client) (a Actions) {
+func (s *Clients) confirmLocked(c *Client) (a Actions) {
 	r := s.byOwner[c.owner]
 	recorded := s.grace.MayReclaim(c.Record())
 	if old := r.confirmed; old != nil {
 		if old.Principal == c.Principal { // the record stays, for the new one
 			recorded = old.recorded.Swap(false)
 		}
-		a = s.remove(old)
+		a = s.removeLocked(old)
 	}
 	c.recorded.Store(recorded)
 	r = s.byOwner[c.owner]
@@ -165,7 +165,7 @@ func (s *Clients) DestroySession(id *proto.SessionID, own *Session, conn uint64)
 	if busy > 0 {
 		return proto.ErrDelay
 	}
-	s.endSession(se)
+	s.endSessionLocked(se)
 	c := se.Client
 	for i, o := range c.sessions {
 		if o == se {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/binary"
+	"sync/atomic"
 
 	"fileserver/nfs/v4/proto"
 )
@@ -11,26 +12,43 @@ func putOther(o *proto.Other, instance uint32, num uint64) {
 	binary.BigEndian.PutUint64(o[4:], num)
 }
 
-// full reports whether the client can have no further state. Called with mu held.
-func (c *Client) full() bool {
-	return len(c.states) >= c.all.cfg.MaxStates || c.all.states.Load() >= int64(c.all.cfg.MaxAllStates)
+// stateCount counts states, and the bytes of their owners.
+type stateCount struct{ states, ownerBytes atomic.Int64 }
+
+func (n *stateCount) add(states, ownerBytes int) {
+	n.states.Add(int64(states))
+	n.ownerBytes.Add(int64(ownerBytes))
 }
 
-// add enters a state. Called with mu held.
-func (c *Client) add(s stated) {
+// fits reports whether there is room for one more state, of an owner of so many bytes.
+func (n *stateCount) fits(ownerBytes int, maxStates, maxOwnerBytes int64) bool {
+	return n.states.Load() < maxStates && n.ownerBytes.Load()+int64(ownerBytes) <= maxOwnerBytes
+}
+
+// fullLocked reports whether the client can have no further state of the owner: its own limit, that of its address, or
+// that of all clients has been reached.
+func (c *Client) fullLocked(owner []byte) bool {
+	cfg := &c.all.cfg
+	return len(c.states) >= cfg.MaxStates ||
+		!c.peer.held.fits(len(owner), int64(max(1, cfg.MaxAllStates/addressShare)), cfg.OwnerBytes/addressShare) ||
+		!c.all.held.fits(len(owner), int64(cfg.MaxAllStates), cfg.OwnerBytes)
+}
+
+func (c *Client) addLocked(s ownedState) {
 	c.states[s.id().num] = s
-	c.all.states.Add(1)
+	c.all.held.add(1, len(s.owner()))
+	c.peer.held.add(1, len(s.owner()))
 }
 
-// drop removes a state. Called with mu held.
-func (c *Client) drop(s stated) {
+func (c *Client) dropLocked(s ownedState) {
 	delete(c.states, s.id().num)
-	c.all.states.Add(-1)
+	c.all.held.add(-1, -len(s.owner()))
+	c.peer.held.add(-1, -len(s.owner()))
 }
 
-// find finds the state of a stateid that is not a special one, and checks its seqid (RFC 8881 8.2.4)
-// and, unless file is nil, that it is of that file. Called with mu held.
-func (c *Client) find(sid *proto.StateID, file *FileKey) (stated, proto.Status) {
+// findLocked finds the state of a stateid that is not a special one, and checks the seqid (RFC 8881 8.2.4). Unless file
+// is nil, the state must be of that file.
+func (c *Client) findLocked(sid *proto.StateID, file *FileKey) (ownedState, proto.Status) {
 	if sid.IsSpecial() || binary.BigEndian.Uint32(sid.Other[:4]) != c.all.cfg.Instance {
 		return nil, proto.ErrBadStateID
 	}
@@ -52,11 +70,12 @@ func (c *Client) find(sid *proto.StateID, file *FileKey) (stated, proto.Status) 
 	return nil, proto.ErrBadStateID
 }
 
-// Use finds what a file is open with for an access by stateid, and retains it (RFC 8881 8.2.4, 9.1.2).
+// Use returns what the file of a stateid is open with for the access, and retains it: the caller releases it
+// (RFC 8881 8.2.4, 9.1.2).
 func (c *Client) Use(sid *proto.StateID, file *FileKey, access Share) (Resource, proto.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s, st := c.find(sid, file)
+	s, st := c.findLocked(sid, file)
 	if st != proto.OK {
 		return nil, st
 	}
@@ -78,16 +97,16 @@ func (c *Client) Use(sid *proto.StateID, file *FileKey, access Share) (Resource,
 func (c *Client) Test(sid *proto.StateID) proto.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, st := c.find(sid, nil)
+	_, st := c.findLocked(sid, nil)
 	return st
 }
 
-// Locked tells which LockState a stateid is of, for FREE_STATEID: whether it holds locks is the arbiter's knowledge.
-// An open is not freed but closed (RFC 8881 18.38).
-func (c *Client) Locked(sid *proto.StateID) (*LockState, proto.Status) {
+// FindLocks returns the LockState of a stateid, for FREE_STATEID. The caller asks the arbiter whether it holds locks.
+// The stateid of an open gets NFS4ERR_LOCKS_HELD: opens are closed, not freed (RFC 8881 18.38).
+func (c *Client) FindLocks(sid *proto.StateID) (*LockState, proto.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s, st := c.find(sid, nil)
+	s, st := c.findLocked(sid, nil)
 	if st != proto.OK {
 		return nil, st
 	}
@@ -97,7 +116,7 @@ func (c *Client) Locked(sid *proto.StateID) (*LockState, proto.Status) {
 	return nil, proto.ErrLocksHeld
 }
 
-// Free removes a LockState that holds no locks. While a LOCK is in progress it is not free.
+// Free removes a LockState that holds no locks. While a LOCK is in progress the status is NFS4ERR_LOCKS_HELD.
 func (c *Client) Free(l *LockState) proto.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,6 +126,6 @@ func (c *Client) Free(l *LockState) proto.Status {
 	case l.users > 0:
 		return proto.ErrLocksHeld
 	}
-	c.dropLock(l)
+	c.dropLockLocked(l)
 	return proto.OK
 }
