@@ -53,7 +53,7 @@ func fsctlCopychunk(ctx context.Context, r *request, q *wire.IoctlRequest) ([]by
 	return r.recalledFsctl(ctx, q, copychunks)
 }
 
-// copychunkLimits tells the client what is allowed.
+// copychunkLimits refuses the request with an answer that says what the limits are (MS-SMB2 3.3.5.15.6.2).
 func (r *request) copychunkLimits() ([]byte, wire.Status) {
 	r.keepBody = true
 	return (&wire.CopychunkResponse{Chunks: maxChunks, ChunkBytes: maxChunk, TotalBytes: maxChunkTotal}).Append(nil), wire.StatusInvalidParameter
@@ -105,14 +105,6 @@ func (r *request) copychunk(ctx context.Context, src *Open, k wire.Copychunk) (u
 	}
 	if k.SourceOffset+n > a.Size {
 		return 0, wire.StatusInvalidViewSize
-	}
-	if dst.granted&wire.FileWriteData == 0 { // it may append, as with WRITE
-		mu := &r.conn.srv.appends
-		mu.Lock()
-		defer mu.Unlock()
-		if _, st := dst.writeOffset(ctx, k.TargetOffset, int(n)); st != wire.StatusSuccess {
-			return 0, st
-		}
 	}
 	from, to := int64(k.SourceOffset), int64(k.TargetOffset)
 	overlap := src.key == dst.key && from < to+int64(n) && to < from+int64(n)

@@ -159,11 +159,11 @@ func TestCopychunk(t *testing.T) {
 	copy(wo, code, 0, wire.Copychunk{Length: 10})
 	copy(wo, wire.FsctlSrvCopychunk, wire.StatusAccessDenied, wire.Copychunk{Length: 10})
 	c.closeFile(wo)
-	q.DesiredAccess = wire.FileAppendData // what is there stays
+	q.DesiredAccess = wire.FileAppendData // as with WRITE, the offset may be any
 	ap := c.must(q).FileID
-	copy(ap, code, wire.StatusAccessDenied, wire.Copychunk{TargetOffset: 60099, Length: 10})
-	copy(ap, code, 0, wire.Copychunk{TargetOffset: 60100, Length: 10})
+	copy(ap, code, 0, wire.Copychunk{SourceOffset: 10, TargetOffset: 50, Length: 10})
 	c.closeFile(ap)
+	c.mustRead(dst, 50, data[10:20])
 	c.lock(dst, 0, at(5, 1, exclusive))
 	other := c.must(want("dst", wire.FileOpen)).FileID
 	copy(other, code, wire.StatusFileLockConflict, wire.Copychunk{Length: 10})

@@ -62,7 +62,7 @@ func (q *writeRequest) run(ctx context.Context, r *request) wire.Status {
 	return q.write(ctx, r, data)
 }
 
-// mayWrite checks access and range. Of what goes beyond the largest file that there can be nothing is written (MS-FSA 2.1.5.4).
+// mayWrite checks access and range. A WRITE that would go beyond the largest possible file writes nothing (MS-FSA 2.1.5.4).
 func (o *Open) mayWrite(off, n uint64) wire.Status {
 	switch {
 	case o.dir:
@@ -77,8 +77,8 @@ func (o *Open) mayWrite(off, n uint64) wire.Status {
 	return wire.StatusSuccess
 }
 
-// appendOffset is the offset of a WRITE that appends (MS-FSA 2.1.5.4). Only opens that may do nothing else have it, as with
-// Windows: to all others it is a negative offset.
+// appendOffset is the offset of a WRITE that appends (MS-FSA 2.1.5.4). As with Windows, only opens that have FILE_APPEND_DATA
+// and not FILE_WRITE_DATA may use it: for all others it is a negative offset, and refused.
 const appendOffset = ^uint64(0)
 
 // write writes the data to the file.
@@ -87,15 +87,16 @@ func (q *writeRequest) write(ctx context.Context, r *request, data []byte) wire.
 	if len(data) == 0 { // anywhere (MS-FSA 2.1.5.4)
 		return r.reply(&wire.WriteResponse{})
 	}
-	if o.granted&wire.FileWriteData == 0 {
+	off := int64(q.Offset)
+	if q.Offset == appendOffset {
 		// Between finding the end and writing there nobody else may append.
 		mu := &r.conn.srv.appends
 		mu.Lock()
 		defer mu.Unlock()
-	}
-	off, st := o.writeOffset(ctx, q.Offset, len(data))
-	if st != wire.StatusSuccess {
-		return st
+		var st wire.Status
+		if off, st = o.endForAppend(ctx, len(data)); st != wire.StatusSuccess {
+			return st
+		}
 	}
 	how := vfs.Unstable
 	if q.Flags&wire.WriteFlagWriteThrough != 0 && r.conn.dialect() >= wire.Dialect210 || o.writesThrough() {
@@ -111,26 +112,16 @@ func (q *writeRequest) write(ctx context.Context, r *request, data []byte) wire.
 	return r.reply(&wire.WriteResponse{Count: uint32(n)})
 }
 
-// writeOffset is where a WRITE goes. What may append but not write goes behind the end of the file.
-func (o *Open) writeOffset(ctx context.Context, off uint64, n int) (int64, wire.Status) {
-	if off != appendOffset && o.granted&wire.FileWriteData != 0 {
-		return int64(off), wire.StatusSuccess
-	}
+// endForAppend returns the end of the file, if n bytes may be written there. Server.appends is held.
+func (o *Open) endForAppend(ctx context.Context, n int) (int64, wire.Status) {
 	a, err := o.file.GetAttr(ctx, vfs.AttrSize)
-	if err != nil {
-		return 0, statusOf(err)
-	}
 	switch {
-	case off == appendOffset:
-		off = a.Size
-	case off < a.Size:
-		return 0, wire.StatusAccessDenied
-	}
-	if off > math.MaxInt64 || off+uint64(n) > math.MaxInt64 {
+	case err != nil:
+		return 0, statusOf(err)
+	case a.Size > math.MaxInt64 || a.Size+uint64(n) > math.MaxInt64:
 		return 0, wire.StatusInvalidParameter
-	}
-	if o.lockedByOthers(off, uint64(n), true) {
+	case o.lockedByOthers(a.Size, uint64(n), true):
 		return 0, wire.StatusFileLockConflict
 	}
-	return int64(off), wire.StatusSuccess
+	return int64(a.Size), wire.StatusSuccess
 }
