@@ -73,17 +73,31 @@ func (o *Open) setChangeTime(ctx context.Context, t wire.Filetime) wire.Status {
 	return wire.StatusSuccess
 }
 
+// moveChangeTime has the time of change be now, and leaves all else as it is.
+func (o *Open) moveChangeTime(ctx context.Context) {
+	times := o.keepTimes(ctx)
+	a, err := o.object().GetAttr(ctx, vfs.AttrMtime|vfs.AttrCtime)
+	if err != nil {
+		return
+	}
+	// With the guard a WRITE in between is not dated back: it has moved the time, too.
+	_ = o.object().SetAttr(ctx, root, &vfs.SetAttr{Mask: vfs.AttrMtime, Mtime: a.Mtime, GuardCtime: &a.Ctime})
+	times.write = false
+	o.restoreTimes(ctx, &times)
+}
+
 // allocationUnit is what sizes of storage are rounded to, bytes.
 const allocationUnit = 4096
 
-// reserve has n bytes be said to be the file's storage, as AlSi asks for. They fit, but are taken as the file grows (MS-SMB2 3.3.5.9.3).
+// reserve has the file shown as if it had n bytes of storage, as a create context or FileAllocationInformation asks. They fit, but are
+// taken as the file grows (MS-SMB2 3.3.5.9.3).
 func (l *links) reserve(k *link, n uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k.reserved = (n + allocationUnit - 1) &^ (allocationUnit - 1)
 }
 
-// adorn shows what is said of an object as long as the name is open: the storage that was reserved.
+// adorn adds what is only known while the name is open: the storage that was reserved.
 func (l *links) adorn(k *link, i *info) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,11 +19,12 @@ func (r *request) recalledFsctl(ctx context.Context, q *wire.IoctlRequest, run c
 	if rc := r.open.recall(0); rc != nil {
 		return nil, r.await(rc)
 	}
+	times := r.open.keepTimes(ctx)
 	out, changed, st := run(ctx, r, q)
 	if !changed {
 		return out, st
 	}
-	r.open.wrote(ctx)
+	r.open.restoreTimes(ctx, &times)
 	r.open.changed(ctx, notify.Size|notify.LastWrite)
 	if r.open.writesThrough() {
 		if err := r.open.file.Commit(ctx, 0, 0); err != nil && !st.Failed() {

@@ -102,12 +102,13 @@ func (q *writeRequest) write(ctx context.Context, r *request, data []byte) wire.
 	if q.Flags&wire.WriteFlagWriteThrough != 0 && r.conn.dialect() >= wire.Dialect210 || o.writesThrough() {
 		how = vfs.DataSync
 	}
+	times := o.keepTimes(ctx)
 	n, err := o.file.WriteAt(ctx, data, off, how)
 	if err != nil && n == 0 {
 		return statusOf(err)
 	}
 	o.position.Store(uint64(off) + uint64(n))
-	o.wrote(ctx)
+	o.restoreTimes(ctx, &times)
 	o.written(ctx, off+int64(n))
 	return r.reply(&wire.WriteResponse{Count: uint32(n)})
 }

@@ -51,8 +51,8 @@ type Open struct {
 	changes  changes // of a directory
 	// position is CurrentByteOffset of FilePositionInformation, bytes: as set (MS-FSA 2.1.5.15.10), or where the last READ or WRITE ended.
 	position atomic.Uint64
-	// frozen is the time of the last write, which writes do not change; nil: they do.
-	frozen atomic.Pointer[vfs.Time]
+	// keeps are the times that its changes leave as they are; nil: none.
+	keeps atomic.Pointer[keepsTimes]
 	// writeThrough is set if FileModeInformation has asked for it.
 	writeThrough atomic.Bool
 	// eaIndex is where the next QUERY_INFO of FileFullEaInformation goes on.

@@ -383,7 +383,7 @@ func TestOplockSelf(t *testing.T) {
 	b.W.Close()
 }
 
-// A time of change that a client has set is shown until something changes.
+// A time of change that a client has set is shown until another open changes something.
 func TestChangeTime(t *testing.T) {
 	e := newFileEnv(t, nil)
 	c := e.files(wire.Dialect311)
@@ -396,7 +396,7 @@ func TestChangeTime(t *testing.T) {
 		t.Errorf("%d", other.ChangeTime)
 	}
 	info = wire.BasicInfo{FileAttributes: wire.FileAttributeHidden}
-	set.Input = info.Append(nil)
+	set.Input, set.FileID = info.Append(nil), other.FileID
 	c.Call(wire.CmdSetInfo, set.Append, wire.StatusSuccess)
 	r := c.Call(wire.CmdClose, (&wire.CloseRequest{FileID: f.FileID, Flags: wire.CloseFlagPostQueryAttrib}).Append, wire.StatusSuccess)
 	if cl, err := wire.ParseCloseResponse(r.Msg); err != nil || cl.ChangeTime == 1<<57 || cl.ChangeTime == 0 {

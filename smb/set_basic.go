@@ -13,8 +13,8 @@ import (
 // root is who does what the rights of an open have been checked for already, where a file system knows only owners.
 var root = &vfs.Cred{}
 
-// setBasic sets times and DOS attributes (FileBasicInformation: MS-FSA 2.1.5.15.2). The time of
-// change is kept as long as that makes sense.
+// setBasic sets times and DOS attributes (FileBasicInformation: MS-FSA 2.1.5.15.2). A time of change that is set is shown until
+// something else changes.
 func setBasic(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	b, err := wire.ParseBasicInfo(q.Input)
 	if err != nil {
@@ -28,6 +28,7 @@ func setBasic(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) 
 	if b.FileAttributes&wire.FileAttributeDirectory != 0 && !o.dir || b.FileAttributes&wire.FileAttributeTemporary != 0 && o.dir {
 		return wire.StatusInvalidParameter
 	}
+	times := o.keepTimes(ctx)
 	if b.FileAttributes != 0 || isTime(b.Creation) {
 		if st := o.setMeta(ctx, &b); st != wire.StatusSuccess {
 			return st
@@ -52,21 +53,24 @@ func setBasic(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) 
 	if s.Mask != 0 {
 		err = o.object().SetAttr(ctx, root, &s)
 	}
-	if err == nil {
-		o.setWriteTime(ctx, b.LastWrite)
-		o.changed(ctx, what|notify.Set(s.Mask))
+	if err != nil {
+		return statusOf(err)
 	}
-	if err == nil && isTime(b.Change) {
+	times.write = false // attributes do not move it
+	o.restoreTimes(ctx, &times)
+	o.setKeepsTimes(&b.Times)
+	o.changed(ctx, what|notify.Set(s.Mask))
+	if isTime(b.Change) {
 		return o.setChangeTime(ctx, b.Change)
 	}
-	return statusOf(err)
+	return wire.StatusSuccess
 }
 
 // isTime reports whether a time is to be set.
 func isTime(t wire.Filetime) bool { return t != wire.FiletimeUnchanged && t <= math.MaxInt64 }
 
-// setMeta keeps attributes and the time of creation. What cannot be kept is an error only if it
-// would be missed: an attribute that was asked for.
+// setMeta stores attributes and the time of creation. That they cannot be stored is an error only if attributes were asked for
+// that every file does not have anyway.
 func (o *Open) setMeta(ctx context.Context, b *wire.BasicInfo) wire.Status {
 	m := namespace.LoadMeta(ctx, o.object())
 	old := m

@@ -19,7 +19,7 @@ func setEndOfFile(ctx context.Context, r *request, o *Open, q *wire.SetInfoReque
 	return o.resize(ctx, o.cred, v)
 }
 
-// setAllocation cuts the file if it shall take less than it has. To reserve more is only a hint: storage
+// setAllocation cuts the file if its storage is to be smaller than its size. More is not reserved, but shown and checked: storage
 // is taken as the file is written (FileAllocationInformation: MS-FSA 2.1.5.15.1).
 func setAllocation(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	v, st := sizeOf(o, q)
@@ -37,10 +37,17 @@ func setAllocation(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequ
 		return wire.StatusDiskFull
 	}
 	s, err := o.tree.share.FS.StatFS(ctx, o.cred)
-	if err == nil && v-a.Size > s.AvailBytes {
+	switch {
+	case err != nil:
+		return statusOf(err)
+	case v-a.Size > s.AvailBytes:
 		return wire.StatusDiskFull
 	}
-	return statusOf(err)
+	if o.stream == nil {
+		o.session.srv.links.reserve(o.link, v)
+	}
+	o.moveChangeTime(ctx)
+	return wire.StatusSuccess
 }
 
 // setValidDataLength is no more than a check: what has not been written reads as zeros (MS-FSA 2.1.5.15.14).
@@ -73,10 +80,11 @@ func sizeOf(o *Open, q *wire.SetInfoRequest) (uint64, wire.Status) {
 
 // resize sets the size. Who has the file open for writing may, whatever its mode has become.
 func (o *Open) resize(ctx context.Context, c *vfs.Cred, size uint64) wire.Status {
+	times := o.keepTimes(ctx)
 	if o.stream != nil {
 		err := o.stream.truncate(ctx, size)
 		if err == nil {
-			o.wrote(ctx)
+			o.restoreTimes(ctx, &times)
 			o.changed(ctx, notify.Size)
 		}
 		return statusOf(err)
@@ -87,7 +95,8 @@ func (o *Open) resize(ctx context.Context, c *vfs.Cred, size uint64) wire.Status
 		err = o.object().SetAttr(ctx, root, &s)
 	}
 	if err == nil {
-		o.wrote(ctx)
+		o.session.srv.links.reserve(o.link, 0)
+		o.restoreTimes(ctx, &times)
 		o.changed(ctx, notify.Size)
 	}
 	return statusOf(err)
