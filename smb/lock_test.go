@@ -171,6 +171,25 @@ func TestLockWaits(t *testing.T) {
 	c.pending(a, at(0, 1, wire.LockFlagExclusive))
 }
 
+// The opens of a tree or session that ends are ended in the order in which they were made, so that a LOCK which waits for an older
+// one is granted first (smb2.lock.cancel-tdis, cancel-logoff).
+func TestLockWaitsForEnd(t *testing.T) {
+	for _, command := range []wire.Command{wire.CmdTreeDisconnect, wire.CmdLogoff} {
+		t.Run(command.String(), func(t *testing.T) {
+			e := newFileEnv(t, nil)
+			e.touch("f")
+			for range 8 {
+				c := e.files(wire.Dialect311)
+				a, b := c.must(want("f", wire.FileOpen)).FileID, c.must(want("f", wire.FileOpen)).FileID
+				c.lock(a, 0, at(0, 10, exclusive))
+				p := c.pending(b, at(5, 1, wire.LockFlagExclusive))
+				c.Send(c.Message(smbtest.Request{Command: command, Body: smbtest.Empty}))
+				c.twoResponses(p, 0, 0)
+			}
+		})
+	}
+}
+
 // twoResponses wants the final response to p and one other, in any order.
 func (c *fileClient) twoResponses(p smbtest.Response, st, other wire.Status) {
 	c.T.Helper()

@@ -50,9 +50,13 @@ func (q *lockRequest) waitFor(r *request, b byteRange) wire.Status {
 	}
 }
 
-// resumed implements resumer.
+// resumed implements resumer. What was in the way may have been unlocked just before the open ended: then the lock was
+// granted, and is gone with the open.
 func (q *lockRequest) resumed(r *request, st wire.Status) (wire.Status, bool) {
 	q.leave(r.open)
+	if st == wire.StatusSuccess && r.open.ended.Load() {
+		return r.replyEmpty(), false
+	}
 	return st, st == wire.StatusSuccess
 }
 

@@ -1,9 +1,12 @@
 package smb
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -148,7 +151,14 @@ func (s *Session) end(ctx context.Context) {
 		}
 		c.mu.Unlock()
 	}
-	srv.cfg.Files.Give(s.addr, len(opens))
+	s.endOpens(ctx, slices.Collect(maps.Values(opens)))
+}
+
+// endOpens ends opens that are out of the session's table. The oldest is first, as with Windows: a LOCK of a later one
+// that waits for it is granted before its own open ends.
+func (s *Session) endOpens(ctx context.Context, opens []*Open) {
+	s.srv.cfg.Files.Give(s.addr, len(opens))
+	slices.SortFunc(opens, func(a, b *Open) int { return cmp.Compare(a.serial, b.serial) })
 	for _, o := range opens {
 		o.end(ctx)
 	}
@@ -183,10 +193,7 @@ func (s *Session) removeTree(ctx context.Context, t *Tree) {
 		}
 	}
 	s.mu.Unlock()
-	s.srv.cfg.Files.Give(s.addr, len(opens))
-	for _, o := range opens {
-		o.end(ctx)
-	}
+	s.endOpens(ctx, opens)
 }
 
 // removeShare disconnects the trees of a share that is not served any more (MS-SMB2 3.3.4.13).
