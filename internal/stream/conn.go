@@ -29,7 +29,7 @@ type ConnConfig struct {
 	Sent func(n int)
 }
 
-// Conn is the sending side and the end of a connection over a stream of bytes. Its methods are safe for concurrent use.
+// Conn is a connection over a stream of bytes: its sending side and its end. [Reader] is the other side. Its methods are safe for concurrent use.
 //
 // Its lock, mu, is a leaf. It is not held while reading or writing.
 type Conn struct {
@@ -42,6 +42,7 @@ type Conn struct {
 	mu       sync.Mutex
 	err      error // why the connection is of no use any more
 	draining bool
+	stopped  bool // reading
 	queue    queue.Queue[Message]
 	writing  bool          // somebody writes, and has out to itself
 	idle     chan struct{} // closed when nobody writes any more; nil: nobody waits for that
@@ -67,11 +68,15 @@ func NewConn(ctx context.Context, nc net.Conn, cfg ConnConfig) *Conn {
 // Context ends when the connection is not to be read any more.
 func (c *Conn) Context() context.Context { return c.ctx }
 
-// StopReading ends the Context, and a Read under way. Who reads must look at the Context after it has
-// set a deadline, and before it reads.
+// StopReading ends the Context, and what the reader is doing: nothing more is read.
 func (c *Conn) StopReading() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.stop()
-	_ = c.nc.SetReadDeadline(time.Unix(1, 0))
+	if !c.draining && !c.stopped {
+		c.stopped = true
+		_ = c.nc.SetReadDeadline(time.Unix(1, 0))
+	}
 }
 
 // Fail ends the connection at once. Only the first reason counts; nil is [ErrEnded].
@@ -95,7 +100,7 @@ func (c *Conn) failLocked(err error) {
 }
 
 // Drain ends the sending side when what is queued has been written, and gives the peer a little time to
-// end the other. Nothing can be sent any more. The reader goes on until the peer ends or the time is over.
+// end the other. Nothing can be sent any more. The reader is to call Linger when Next has failed.
 func (c *Conn) Drain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,20 +129,23 @@ func (c *Conn) Ending() bool {
 	return c.draining || c.err != nil
 }
 
-// ReadBy sets the time by which the next bytes are due, unless the connection is ending: that has a time of its own.
-func (c *Conn) ReadBy(t time.Time) {
+// readBy sets the time by which the next bytes are due. It reports false if nothing more is to be read.
+func (c *Conn) readBy(t time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.draining && c.err == nil {
-		_ = c.nc.SetReadDeadline(t) // if that fails, so does the next Read
+	if c.draining || c.stopped || c.err != nil {
+		return false
 	}
+	_ = c.nc.SetReadDeadline(t) // if that fails, so does the next Read
+	return true
 }
 
 // Linger drains the connection, drops what the peer still sends, and closes the connection. It is called
-// instead of reading on. buf is where it reads to.
-func (c *Conn) Linger(buf []byte) {
+// instead of reading on.
+func (c *Conn) Linger() {
 	c.Drain()
 	c.waitIdle()
+	buf := make([]byte, 4<<10)
 	for {
 		if _, err := c.nc.Read(buf); err != nil {
 			c.Fail(ErrEnded)

@@ -110,7 +110,7 @@ func TestSendInOrder(t *testing.T) {
 				t.Error("sent on a connection that is drained")
 			}
 			client.Close()
-			c.Linger(make([]byte, 100))
+			c.Linger()
 			if err := c.Wait(); err != nil {
 				t.Error(err)
 			}

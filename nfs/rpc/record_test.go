@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"fileserver/internal/slab"
+	"fileserver/internal/stream"
 )
 
 // script is a connection from which reads return as much as it says.
@@ -35,10 +35,12 @@ func (s *script) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+func (s *script) Close() error { return nil }
+
 func (s *script) SetReadDeadline(time.Time) error { return nil }
 
-// records is what a stream holds, and how it ends, in the plainest way.
-func records(stream []byte, limit int) (out [][]byte, end error) {
+// plainRecords is what a stream holds, and how it ends, in the plainest way.
+func plainRecords(stream []byte, limit int) (out [][]byte, end error) {
 	var msg []byte
 	begun := false // a message, by a fragment that is not the last
 	for {
@@ -84,22 +86,24 @@ func FuzzRecords(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff}, []byte{})
 	pool := slab.New(slab.Config{Limit: 64 << 20})
 	const limit = 90_000
-	f.Fuzz(func(t *testing.T, stream, sizes []byte) {
-		want, wantErr := records(stream, limit)
-		rd := recordReader{nc: &script{b: stream, sizes: sizes}, pool: pool, limit: limit, timeout: time.Second, in: make([]byte, readBuffer)}
-		m := record{small: make([]byte, smallMessage)}
+	f.Fuzz(func(t *testing.T, input, sizes []byte) {
+		want, wantErr := plainRecords(input, limit)
+		c := stream.NewConn(t.Context(), &script{b: input, sizes: sizes}, stream.ConnConfig{WriteTimeout: time.Second})
+		defer c.Fail(nil)
+		rd := stream.NewReader(c, stream.ReaderConfig{Framing: records{limit}, Buffers: pool, Timeout: time.Second})
+		m := stream.Incoming{Small: make([]byte, smallMessage)}
 		for i := 0; ; i++ {
-			err := rd.next(context.Background(), &m)
+			err := rd.Next(&m)
 			if err != nil {
 				if i != len(want) || !errors.Is(err, wantErr) {
 					t.Fatalf("%d messages and %v, want %d and %v", i, err, len(want), wantErr)
 				}
 				break
 			}
-			if i >= len(want) || !bytes.Equal(m.bytes(), want[i]) {
-				t.Fatalf("message %d of %d bytes differs", i, m.n)
+			if i >= len(want) || !bytes.Equal(m.Bytes(), want[i]) {
+				t.Fatalf("message %d of %d bytes differs", i, m.Len())
 			}
-			m.release()
+			m.Release()
 		}
 		if n := pool.Stats().Buffers; n > 0 {
 			t.Fatalf("%d buffers leaked", n)

@@ -54,7 +54,8 @@ type TCPConfig struct {
 
 // ConnObserver is told of connections, for metrics. Its methods must not block.
 type ConnObserver interface {
-	// Opened is called before the first call, and Closed after the last reply; err is nil if the client ended the connection between two messages.
+	// Opened is called before the first call, and Closed after the last reply. err is nil if the client ended the
+	// connection between two messages, and [stream.ErrNoMemory] if a message found no memory in time.
 	Opened(c *Conn)
 	Closed(c *Conn, err error)
 	// Received and Sent count bytes, record marks included.
@@ -139,7 +140,7 @@ func (s *TCPServer) Recheck() { s.conns.Recheck() }
 // context of the calls ends, and an error is returned once they are done.
 func (s *TCPServer) Shutdown(ctx context.Context) error {
 	s.conns.Close()
-	s.conns.Each((*tcpConn).stopReading)
+	s.conns.Each(func(c *tcpConn) { c.stream.StopReading() })
 	err := s.conns.Drain(ctx, func(c *tcpConn) { c.giveUp(ErrServerClosed) })
 	s.workers.Close()
 	if err != nil {

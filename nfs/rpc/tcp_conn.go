@@ -11,6 +11,7 @@ import (
 
 	"fileserver/internal/admission"
 	"fileserver/internal/connlimit"
+	"fileserver/internal/slab"
 	"fileserver/internal/stream"
 	"fileserver/nfs/xdr"
 )
@@ -25,7 +26,7 @@ type tcpConn struct {
 	entry  *connlimit.Entry
 	info   Conn
 	done   chan struct{} // closed when the connection has ended
-	rd     recordReader
+	rd     *stream.Reader
 	slots  chan struct{}     // one element per call, and one for the reader
 	held   *admission.Budget // of the calls' buffers
 	// machine is the last AUTH_SYS machine name: calls that state the same one do not make it again.
@@ -38,16 +39,23 @@ func newTCPConn(s *TCPServer, ctx context.Context, nc net.Conn, e *connlimit.Ent
 		ID: NextConnID(), Transport: "tcp", Done: c.done,
 		RemoteAddr: stream.AddrPort(nc.RemoteAddr()), LocalAddr: stream.AddrPort(nc.LocalAddr()),
 	}
-	c.rd.nc, c.rd.pool, c.rd.in = nc, s.cfg.Buffers, make([]byte, readBuffer)
 	c.held = admission.New(int64(s.cfg.MaxHeld))
-	c.rd.held = c.held
-	c.rd.limit, c.rd.timeout = s.cfg.MaxMessage, s.cfg.ReadTimeout
 	c.ctx, c.giveUp = context.WithCancelCause(ctx)
 	c.stream = stream.NewConn(c.ctx, nc, stream.ConnConfig{
 		WriteTimeout: s.cfg.WriteTimeout, Wait: true, Sent: func(n int) { s.cfg.Observer.Sent(&c.info, n) },
 	})
+	c.rd = stream.NewReader(c.stream, stream.ReaderConfig{
+		Framing: records{s.cfg.MaxMessage}, Buffers: s.cfg.Buffers, Taken: c.count,
+		Timeout: s.cfg.ReadTimeout, MemoryWait: maxBufferWait,
+	})
 	c.machine.Store(new(string))
 	return c
+}
+
+// count has the connection's budget count a buffer, whether or not there is room: the next message waits for it.
+func (c *tcpConn) count(b *slab.Buf) {
+	c.held.Add(int64(b.Cap()))
+	b.SetOwner(c.held)
 }
 
 // serve reads until there is nothing more to be read, and then waits for the calls.
@@ -56,11 +64,11 @@ func (c *tcpConn) serve() error {
 	c.srv.cfg.Observer.Opened(&c.info)
 
 	err := c.read()
-	if err == io.EOF || errors.Is(err, errClosing) {
+	if err == io.EOF || errors.Is(err, stream.ErrEnded) {
 		err = nil
 	}
 	switch {
-	case err == nil, errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, errTooLong), errors.Is(err, io.ErrUnexpectedEOF):
+	case err == nil, errors.Is(err, stream.ErrNoMemory), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, errTooLong), errors.Is(err, io.ErrUnexpectedEOF):
 		// What was asked before is answered still.
 	default:
 		c.stream.Fail(err)
@@ -68,7 +76,7 @@ func (c *tcpConn) serve() error {
 	for range cap(c.slots) { // all calls are answered
 		c.slots <- struct{}{}
 	}
-	c.stream.Linger(c.rd.in)
+	c.stream.Linger()
 	if err == nil {
 		err = c.stream.Wait()
 	}
@@ -83,26 +91,25 @@ func (c *tcpConn) read() error {
 		select {
 		case c.slots <- struct{}{}:
 		case <-c.stream.Context().Done():
-			return errClosing
+			return stream.ErrEnded
 		}
 		if !c.held.Try(0) && !c.waitToRead() {
 			<-c.slots
-			return errClosing
+			return stream.ErrEnded
 		}
 		t, _ := c.srv.calls.Get().(*tcpCall)
 		if t == nil {
 			t = newTCPCall()
 		}
-		err := c.rd.next(c.stream.Context(), &t.msg)
-		if c.rd.received > 0 {
-			c.srv.cfg.Observer.Received(&c.info, c.rd.received)
-			c.rd.received = 0
+		err := c.rd.Next(&t.msg)
+		if n := c.rd.Received(); n > 0 {
+			c.srv.cfg.Observer.Received(&c.info, n)
 		}
 		if err != nil {
 			c.srv.calls.Put(t)
 			<-c.slots
 			if c.stream.Context().Err() != nil {
-				return errClosing
+				return stream.ErrEnded
 			}
 			return err
 		}
@@ -127,12 +134,6 @@ func (c *tcpConn) waitToRead() bool {
 	}
 }
 
-// stopReading makes the reader stop, even in the middle of a message.
-func (c *tcpConn) stopReading() {
-	c.rd.closing.Store(true)
-	c.stream.StopReading()
-}
-
 // Busy implements [connlimit.Conn]: one slot is the reader's.
 func (c *tcpConn) Busy() bool { return len(c.slots) > 1 }
 
@@ -144,7 +145,7 @@ type tcpCall struct {
 	call  Call
 	reply Reply
 	conn  *tcpConn
-	msg   record
+	msg   stream.Incoming
 	head  []byte  // storage of the reply's head; the first 4 bytes are the record mark
 	known *string // tcpConn.machine when the call began
 }
@@ -157,14 +158,14 @@ const (
 )
 
 func newTCPCall() *tcpCall {
-	return &tcpCall{msg: record{small: make([]byte, smallMessage)}, head: make([]byte, headSize)}
+	return &tcpCall{msg: stream.Incoming{Small: make([]byte, smallMessage)}, head: make([]byte, headSize)}
 }
 
 func (t *tcpCall) begin(c *tcpConn) {
 	t.conn = c
 	t.call.Conn, t.call.Buffers, t.call.Held = &c.info, c.srv.cfg.Buffers, c.held
 	t.call.Limits = Limits{Inline: c.srv.cfg.MaxMessage}
-	t.call.Message = xdr.NewChunkedDecoder(t.msg.bytes(), t.msg.buf, nil)
+	t.call.Message = xdr.NewChunkedDecoder(t.msg.Bytes(), t.msg.Buf, nil)
 	t.known = c.machine.Load()
 	t.call.Machine = *t.known
 	t.reply.Head = t.head[:recordMarked]
@@ -174,7 +175,7 @@ func (t *tcpCall) begin(c *tcpConn) {
 func (t *tcpCall) Run() {
 	c := t.conn
 	ok := c.srv.cfg.Handler.Serve(c.ctx, &t.call, &t.reply)
-	t.msg.release()
+	t.msg.Release()
 	if t.call.Machine != *t.known {
 		m := t.call.Machine
 		c.machine.Store(&m)

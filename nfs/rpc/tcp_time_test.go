@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fileserver/internal/connlimit"
+	"fileserver/internal/stream"
 	"fileserver/nfs/rpc"
 )
 
@@ -246,5 +247,39 @@ func TestPoolExhausted(t *testing.T) {
 			b.Release()
 		}
 		echoReply(t, readReply(t, nc), 1, 100_000)
+	})
+}
+
+// TestNoMemory: a message does not wait for memory for ever. Its connection ends; what was asked before is answered.
+func TestNoMemory(t *testing.T) {
+	piped(t, nil, func(t *testing.T, s *server, nc net.Conn, end <-chan error) {
+		go nc.Write(fragmented(rpc.AppendCall(nil, 1, prog, vers, procBlock, rpc.AuthNone, nil)))
+		<-s.entered
+		var held []interface{ Release() }
+		for {
+			b, ok := s.pool.TryGet(16 << 20)
+			if !ok {
+				break
+			}
+			held = append(held, b)
+		}
+		begin := time.Now()
+		go nc.Write(fragmented(echoMessage(2, 100_000)))
+		time.Sleep(4 * time.Second)
+		if n := s.pool.Stats().WaitingFor; n != 1 {
+			t.Fatalf("%d messages wait", n)
+		}
+		time.Sleep(2 * time.Second)
+		if n := s.pool.Stats().WaitingFor; n != 0 {
+			t.Fatalf("%d messages wait after %v", n, time.Since(begin))
+		}
+		s.release <- struct{}{}
+		readReply(t, nc)
+		if err := <-end; !errors.Is(err, stream.ErrNoMemory) {
+			t.Fatal(err)
+		}
+		for _, b := range held {
+			b.Release()
+		}
 	})
 }

@@ -1,12 +1,14 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync/atomic"
 	"time"
 
 	"fileserver/internal/metrics"
+	"fileserver/internal/stream"
 	"fileserver/nfs/rpc"
 	"fileserver/nfs/v4"
 	"fileserver/nfs/v4/proto"
@@ -88,6 +90,7 @@ type tcpObserver struct {
 	maxCalls int
 
 	open, total, in, out atomic.Int64
+	noMemory             atomic.Int64 // connections that ended because a message found no memory
 }
 
 func (o *tcpObserver) Opened(c *rpc.Conn) {
@@ -99,6 +102,9 @@ func (o *tcpObserver) Opened(c *rpc.Conn) {
 
 func (o *tcpObserver) Closed(c *rpc.Conn, err error) {
 	o.open.Add(-1)
+	if errors.Is(err, stream.ErrNoMemory) {
+		o.noMemory.Add(1)
+	}
 	reason := "disconnected"
 	if err != nil {
 		reason = err.Error()
@@ -155,6 +161,10 @@ func (s *Server) addConnMetrics(tcp *tcpObserver, over *nfsrdma.Server) {
 				emit(float64(t.Accepted), "nfs", name)
 			}
 		},
+	}, metrics.Metric{
+		Kind: metrics.Counter, Name: "connections_without_memory_total", Labels: labels,
+		Help: "Connections closed because a message waited too long for a data buffer.",
+		Read: func(emit func(float64, ...string)) { emit(float64(tcp.noMemory.Load()), "nfs", "tcp") },
 	}, metrics.Metric{
 		Kind: metrics.Counter, Name: "bytes_total", Labels: []string{"path", "direction"},
 		Help: "Bytes by the path they took (rdma: placed directly; inline: in messages of RDMA connections; tcp) and the direction seen from the server.",
