@@ -11,9 +11,9 @@ import (
 	"fileserver/integration/workload"
 )
 
-// TestCapture lets tshark decode a mount, a write and a read as they were on the wire. Down to RPC-over-RDMA no frame may be
-// malformed, and every FPDU's CRC has to be right. What is above it is decoded a second time: there tshark 4.0 calls READ replies
-// malformed, because it does not put the data that RDMA WRITEs placed back into the reply, so that only their presence is looked at.
+// TestCapture lets tshark decode the traffic of a mount, a write and a read. In the first pass it decodes up to RPC-over-RDMA: no frame
+// may be malformed, and every FPDU's CRC must be right. In the second pass it decodes NFS, and the test only looks for the operations,
+// because tshark 4.0 calls READ replies malformed: it does not put the data that RDMA WRITEs placed back into the reply.
 func TestCapture(t *testing.T) {
 	workload.NeedTshark(t)
 	for _, vers := range Versions {

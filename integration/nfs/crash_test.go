@@ -15,7 +15,7 @@ func TestCrash(t *testing.T) {
 			ctx := workload.Within(t, 15*time.Minute)
 			r := newRig(ctx, t, vers)
 			if r.Server == nil {
-				t.Fatal("the kernel's server cannot be killed alone")
+				t.Fatal("the kernel's server is not a process that can be killed")
 			}
 			r.Crash(ctx, t, r.boot(t, "crash", guest.Config{}))
 		})

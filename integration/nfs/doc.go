@@ -1,10 +1,10 @@
-// Package nfs lets real NFS clients work with the server: the tests put the workloads of package workload, and some of NFS alone, into
-// guests (package guest), each against a server of its own, for NFSv3, 4.1 and 4.2, over soft iWARP.
+// Package nfs tests the server with the kernel's NFS client in guests (package guest). It runs the workloads of package workload, and
+// some for NFS only, over soft iWARP with NFSv3, 4.1 and 4.2. Each has its own server.
 //
 // To add a workload, write scripts/NAME.sh, here or in package workload, and add a line to TestWorkloads.
 //
-// Besides the environment variables of package workload there is, for people who look for a fault,
+// Besides the environment variables of package workload there is one for debugging:
 //
-//	FILESERVER_GUEST_SERVER=knfsd  runs the workloads against the kernel's own server, in a second guest, to compare; it needs
-//	                               Debian's nfs-kernel-server, and over siw it loses a client's first call now and then
+//	FILESERVER_GUEST_SERVER=knfsd  runs the workloads against the kernel's server, in a second guest; needs Debian's
+//	                               nfs-kernel-server; over siw knfsd sometimes loses a client's first call
 package nfs

@@ -10,13 +10,13 @@ import (
 	"fileserver/integration/workload"
 )
 
-// TestWorkloads runs what users do, in every version, on a mount whose transport the script asserts.
+// TestWorkloads runs the workloads in every version, each on a mount whose transport the script checks.
 func TestWorkloads(t *testing.T) {
 	for _, vers := range Versions {
 		for _, w := range Workloads {
 			t.Run(vers+"/"+w.Name, func(t *testing.T) {
 				if w.Root && os.Geteuid() != 0 {
-					t.Skip("only a server that is root can give files to their owners")
+					t.Skip("the server needs root to give files to their owners")
 				}
 				ctx := workload.Within(t, 15*time.Minute)
 				r := newRig(ctx, t, vers)

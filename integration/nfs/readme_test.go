@@ -15,10 +15,10 @@ import (
 	"fileserver/integration/workload"
 )
 
-// mountLine matches the commands that documents tell people to type.
+// mountLine matches the mount commands in documents.
 var mountLine = regexp.MustCompile(`mount -t (?:nfs|cifs) -o \S+ \S+ [^\s` + "`" + `]+`)
 
-// TestReadme types every mount line of README.md, as it stands there, into a client for which "server" is the server.
+// TestReadme runs every mount command of README.md unchanged, on a client that knows the server as "server".
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -38,16 +38,16 @@ func TestReadme(t *testing.T) {
 	r.Serve(ctx, t, "2049", r.argv...)
 	res := r.bootScript(t, script).Check(ctx, t)
 	if n := strings.Count(res.Output, "works: mount "); n != len(lines) {
-		t.Errorf("%d of %d lines work", n, len(lines))
+		t.Errorf("only %d of %d lines work", n, len(lines))
 	}
 	t.Log(res.Output)
 }
 
-// TestReservedPorts mounts as a user's program would: from a port that is nobody's. Where the server believes callers it is
-// refused, at once and in words that lead to the documentation; mounts by RDMA have no reserved ports and work.
+// TestReservedPorts mounts from a port that is not reserved, as a user's program would. A server that believes the caller's uid
+// refuses it at once, and its log names the setting. Mounts over RDMA work, because clients have no reserved ports there.
 func TestReservedPorts(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("a server that is not root believes nobody")
+		t.Skip("a server without root does not believe the caller's uid")
 	}
 	ctx := workload.Within(t, 10*time.Minute)
 	r := newReadmeRig(t)
@@ -60,11 +60,11 @@ line mount -t nfs -o resvport,vers=4.2 server:/data /mnt
 line mount -t nfs -o rdma,noresvport,port=20049,vers=4.2 server:/data /mnt
 `).Check(ctx, t)
 	if out := r.Server.Output(); !strings.Contains(out, "set nfs.privileged_ports: false") {
-		t.Errorf("the server's log does not say what to do:\n%s", out)
+		t.Errorf("the server's log does not name the setting:\n%s", out)
 	}
 }
 
-// readmeRig is a server of NFS and SMB with the user ann, as README.md has it.
+// readmeRig is a server of NFS and SMB with the user ann, as in README.md.
 type readmeRig struct {
 	*workload.Rig
 	argv []string
@@ -92,8 +92,8 @@ func newReadmeRig(t *testing.T) *readmeRig {
 	return r
 }
 
-// bootScript starts a client that has an RDMA device and runs commands of a shell: "line MOUNT...", which mounts, makes sure of
-// the transport, writes and reads; and "refused WORDS COMMAND...", which has to fail and to say so in these words.
+// bootScript starts a client with an RDMA device, which runs shell commands. Two are defined: "line MOUNT..." mounts, checks the
+// transport, writes and reads; "refused WORDS COMMAND..." wants the command to fail with a message that contains the words.
 func (r *readmeRig) bootScript(t *testing.T, commands string) *guest.Guest {
 	t.Helper()
 	const lib = `
@@ -108,7 +108,7 @@ line() {
   nfs:*) [[ ,$seen, == *,proto=tcp,* ]] ;;
   cifs:*,rdma,*) [[ ,$seen, == *,rdma,* ]] ;;
   cifs:*) [[ ,$seen, != *,rdma,* ]] ;;
-  esac || { echo "mounted otherwise: $seen: $*"; return 1; }
+  esac || { echo "mounted with other options: $seen: $*"; return 1; }
   n=$RANDOM$RANDOM
   echo "$*" >"/mnt/$n"
   [ "$(cat "/mnt/$n")" = "$*" ]
@@ -119,7 +119,7 @@ line() {
 refused() {
   local words=$1 said
   shift
-  if said=$(timeout 60 "$@" 2>&1 </dev/null); then echo "mounted: $*"; return 1; fi
+  if said=$(timeout 60 "$@" 2>&1 </dev/null); then echo "not refused: $*"; return 1; fi
   [[ $said == *"$words"* ]] || { echo "$*: $said"; return 1; }
   echo "refused: $*: $said"
 }

@@ -10,10 +10,10 @@ import (
 	"fileserver/integration/workload"
 )
 
-// programs builds what the tests run, once: work, which the guest finds under the same path, and the server.
+// programs builds the programs that the tests run, once: the server, and work, which has the same path in the guest.
 var programs = workload.Programs{Packages: []string{workload.Work, workload.Server}}
 
-// knfsd reports whether the workloads run against the kernel's own server, to compare: FILESERVER_GUEST_SERVER=knfsd.
+// knfsd reports whether the workloads run against the kernel's server, to compare: FILESERVER_GUEST_SERVER=knfsd.
 func knfsd() bool { return os.Getenv("FILESERVER_GUEST_SERVER") == "knfsd" }
 
 func TestMain(m *testing.M) {
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// rig is a server with an empty share, and how it is mounted.
+// rig is a server with an empty share, and the parameters of its mount.
 type rig struct {
 	*workload.Rig
 	mount Mount
@@ -44,7 +44,7 @@ func newRig(ctx context.Context, t *testing.T, vers string) *rig {
 		r.serveKernel(ctx, t)
 		return r
 	}
-	r.Share(t) // open to all: root is squashed
+	r.Share(t) // writable by all, because root is squashed
 	r.Serve(ctx, t, "2049", filepath.Join(bin, "fileserver"), "serve", "--share", "data="+r.Dir,
 		"--listen", r.Host.Listen(), "--allow", r.Host.Clients(), "--state-dir", t.TempDir())
 	return r
@@ -54,7 +54,7 @@ func newRig(ctx context.Context, t *testing.T, vers string) *rig {
 func (r *rig) serveKernel(ctx context.Context, t *testing.T) {
 	t.Helper()
 	if r.Host.Kind() != guest.UML {
-		t.Fatal("the kernel's server to compare with needs User Mode Linux")
+		t.Fatal("FILESERVER_GUEST_SERVER=knfsd needs User Mode Linux, which needs root")
 	}
 	script, err := scripts.ReadFile("scripts/knfsd.sh")
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *rig) serveKernel(ctx context.Context, t *testing.T) {
 	}
 	r.mount.Server, r.mount.MountPort = "198.18.1.2", 2050
 	if r.mount.Vers != "3" {
-		r.mount.Export = "/" // its pseudo file system would need a root that can be exported
+		r.mount.Export = "/" // knfsd's pseudo file system would need a root that can be exported
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 	"fileserver/integration/workload"
 )
 
-// Versions are those that all is tried in.
+// Versions are the versions of NFS that the tests use.
 var Versions = []string{"3", "4.1", "4.2"}
 
-// Workloads are what users do.
+// Workloads are the workloads that run on NFS.
 var Workloads = []workload.Workload{
 	{Name: "files"},
 	{Name: "owners", Root: true},
@@ -27,19 +27,19 @@ var Workloads = []workload.Workload{
 //go:embed scripts
 var scripts embed.FS
 
-// Scripts returns what [workload.Script] and [workload.Rig.Boot] need of this package.
+// Scripts returns this package's scripts for [workload.Script] and [workload.Rig.Boot].
 func Scripts() fs.FS { return scripts }
 
-// Mount says how a workload mounts.
+// Mount holds the parameters of a workload's mount.
 type Mount struct {
-	Server    string // address
-	Export    string // path
+	Server    string // the server's address
+	Export    string // the export's path
 	Vers      string // 3, 4.1 or 4.2
 	Proto     string // rdma or tcp
-	MountPort int    // of MOUNT, for version 3
-	Options   string // of mount, besides those that follow from the above
+	MountPort int    // port of MOUNT, for version 3
+	Options   string // of mount, besides those for the fields above
 	Work      string // path of the program work
-	MTU       string // of the client's network, in bytes; the harness's choice if empty
+	MTU       string // of the client's network, in bytes; the guest's default if empty
 }
 
 // Env returns the environment of a workload.

@@ -1,7 +1,7 @@
-// Package rxe lets the kernel's NFS and SMB clients work with the server on RDMA devices, through libibverbs: rdma_rxe (RoCE in
-// software) and siw. The server is in a guest: beside the client, in the same guest, for the workloads of packages nfs and smb; in a
-// guest of its own where something happens to the device or to the network between the two, for packets to one's own address do not
-// leave an rxe device.
+// Package rxe tests the server on RDMA devices, through libibverbs, with the kernel's NFS and SMB clients: on rdma_rxe (RoCE in
+// software) and on siw. The server is in a guest. For the workloads of packages nfs and smb the client is in the same guest. For
+// faults of the device or of the network the client is in another guest, because packets to the own address do not leave an rxe
+// device.
 //
-// The server is built with the tag rdmacore, which needs what packages.txt lists. At most two guests run at a time.
+// The server is built with the tag rdmacore, which needs the packages in packages.txt. At most two guests run at a time.
 package rxe

@@ -13,7 +13,7 @@ import (
 	"fileserver/integration/workload"
 )
 
-// services are the protocols, NFS by its newest version, and how a client of each is booted.
+// services are the protocols, with the function that boots a client of each. NFS has its newest version.
 var services = map[string]func(r *rig, t *testing.T, name string, env ...string) *guest.Guest{
 	"nfs": func(r *rig, t *testing.T, name string, env ...string) *guest.Guest {
 		return r.mountNFS(t, "4.2", name, env...)
@@ -41,16 +41,16 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// TestDeleted deletes the server's device while a client writes, and makes it again. The connections end with the device, a mount over
-// TCP goes on all the time, and the others when there is a device again.
+// TestDeleted deletes the server's device while a client writes, and adds it again. The connections end with the device. The mount
+// over TCP works all the time, and the RDMA mount resumes once the device is back.
 func TestDeleted(t *testing.T) {
 	each(t, 10*time.Minute, workload.Beside, func(ctx context.Context, t *testing.T, r *rig, service string) bool {
 		connections := map[string]string{"nfs": `connections{protocol="nfs",transport="roce"}`, "smb": `smb_connections{transport="rdma"}`}[service]
-		return r.Hurt(ctx, t, services[service](r, t, "crash", "BESIDE=yes"), workload.Harm{
+		return r.Interrupt(ctx, t, services[service](r, t, "crash", "BESIDE=yes"), workload.Interruption{
 			Cause: r.do("delete"), Cure: r.do("add"),
 			Meanwhile: func(ctx context.Context) error {
 				before := r.beside()
-				return r.until(ctx, t, "the connections are gone, and ten more files went by TCP", func(m map[string]float64) bool {
+				return r.until(ctx, t, "the connections have ended, and ten more files were written over TCP", func(m map[string]float64) bool {
 					return m[connections] == 0 && r.beside() >= before+10
 				})
 			},
@@ -58,26 +58,26 @@ func TestDeleted(t *testing.T) {
 	})
 }
 
-// TestAddress takes the server's address away while a client writes, and gives it back. Without an address the server cannot say that a
-// connection has ended. A client that waits for answers learns it from a request that is not acknowledged, and the next of cifs may be its
-// echo, 60 seconds later unless told otherwise.
+// TestAddress removes the server's address while a client writes, and adds it again. Without an address the server cannot tell clients
+// that a connection has ended. A client that waits for answers notices when a request is not acknowledged. The next request of cifs may
+// be its echo, which comes only after 60 seconds by default.
 func TestAddress(t *testing.T) {
 	each(t, 10*time.Minute, workload.Beside, func(ctx context.Context, t *testing.T, r *rig, service string) bool {
 		r.smb.Options = []string{"echo_interval=5"}
-		return r.Hurt(ctx, t, services[service](r, t, "crash"), workload.Harm{
+		return r.Interrupt(ctx, t, services[service](r, t, "crash"), workload.Interruption{
 			Cause: r.do("unaddress"), Cure: r.do("address"),
 			Meanwhile: func(ctx context.Context) error {
-				return r.until(ctx, t, "the server does not listen any more", func(m map[string]float64) bool { return listeners(m, service) == 0 })
+				return r.until(ctx, t, "the server no longer listens", func(m map[string]float64) bool { return listeners(m, service) == 0 })
 			},
 		})
 	})
 }
 
-// TestLoss has a client and the server lose and reorder 1 % of all packets, and makes sure that they did. rxe gives a connection up
-// when one operation has needed more than seven retries, and so transfers of a megabyte, 256 packets, never succeed. What else rxe does not
-// cope with is that a client registers memory behind a SEND that is not acknowledged yet: when it has to repeat that, it registers the
-// memory again, refuses, and ends the connection. NFS goes on with a new one; cifs may die of it (workload.Rig.Hurt), and so has one
-// request at a time on each connection.
+// TestLoss drops and reorders 1 % of all packets of a client and the server, and checks that packets were lost. It avoids two weaknesses
+// of rxe. First, rxe ends a connection when one operation needs more than seven retries, so transfers of a megabyte, 256 packets, never
+// succeed. Second, a client may register memory behind a SEND that is not acknowledged yet. If rxe has to repeat the SEND, it repeats
+// the registration, which fails, and the connection ends. NFS reconnects, but cifs may crash (workload.Rig.Interrupt), so cifs has only
+// one request at a time on each connection.
 func TestLoss(t *testing.T) {
 	workloads := map[string][]string{
 		"nfs": {"fio-depth", "SIZE=1m", "BS=64k"},
@@ -96,12 +96,12 @@ func TestLoss(t *testing.T) {
 	})
 }
 
-// lost makes sure that data was lost in both directions: what the server read, so that it had to ask again (completer_retry_err), and what
-// it wrote, so that the client said so (rcvd_seq_err).
+// lost fails the test unless data was lost in both directions. completer_retry_err counts lost data that the server read and had to
+// request again; rcvd_seq_err counts clients' reports of lost data that the server wrote.
 func (r *rig) lost(ctx context.Context, t *testing.T) {
 	t.Helper()
 	var counts []float64
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Second) { // the server looks at its devices now and then
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Second) { // the server updates the devices' counters at intervals
 		if err := r.Inside.Do(ctx, "metrics"); err != nil {
 			t.Fatal(err)
 		}
@@ -117,13 +117,13 @@ func (r *rig) lost(ctx context.Context, t *testing.T) {
 	t.Errorf("nothing was lost: %v", counts)
 }
 
-// do is a step that the server's guest takes.
+// do returns a function that runs do_NAME of scripts/server.sh in the server's guest.
 func (r *rig) do(name string) func(context.Context) error {
 	return func(ctx context.Context) error { return r.Inside.Do(ctx, name) }
 }
 
-// beside is how many files the client has written over TCP.
+// beside returns the number of files that the client has written over TCP.
 func (r *rig) beside() int {
-	text, _ := os.ReadFile(filepath.Join(r.Out, "beside")) // nothing yet is none
+	text, _ := os.ReadFile(filepath.Join(r.Out, "beside")) // without the file it is 0
 	return strings.Count(string(text), "\n")
 }

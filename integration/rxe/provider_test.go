@@ -12,15 +12,15 @@ import (
 
 	"fileserver/integration/guest"
 	"fileserver/integration/workload"
-	_ "fileserver/rdma/rdmatest" // so that go test does not take an old result for the program built below
+	_ "fileserver/rdma/rdmatest" // so that go test does not use a cached result when the program built below changes
 	_ "fileserver/rdma/verbs"
 )
 
 //go:embed scripts/provider.sh
 var providerScript string
 
-// mustPass are the tests that need a device besides those of the suite, of which
-// there are suiteTests at least.
+// mustPass are the tests that need a device. The suite must have at least suiteTests
+// tests, too.
 var mustPass = []string{"TestSuite", "TestAllocations", "TestRemoval", "TestIdleRemoval", "TestDisconnectSends", "TestFlushAll"}
 
 const suiteTests = 2 * 34
@@ -30,9 +30,9 @@ var (
 	cost    = regexp.MustCompile(`(?m)^Benchmark\S+\s.* ns/.*$`)
 )
 
-// TestProvider runs the tests of rdma/verbs that need a device, with the suite all
-// providers pass and the removal of the device under load, on the kernel's rxe and
-// its siw. It logs what a work request costs.
+// TestProvider runs the tests of rdma/verbs that need a device on the kernel's rxe and
+// siw. Among them are the suite for all providers and the removal of the device under
+// load. It logs the cost of a work request.
 func TestProvider(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short skips the guest tests")
@@ -46,7 +46,7 @@ func TestProvider(t *testing.T) {
 			got := map[string]string{}
 			suite := 0
 			for _, m := range verdict.FindAllStringSubmatch(out, -1) {
-				if got[m[2]] != "FAIL" { // everything is run twice
+				if got[m[2]] != "FAIL" { // each test runs twice
 					got[m[2]] = m[1]
 				}
 				if strings.HasPrefix(m[2], "TestSuite/") && m[1] == "PASS" {
@@ -56,17 +56,17 @@ func TestProvider(t *testing.T) {
 			for name, v := range got {
 				t.Run(name, func(t *testing.T) {
 					if v != "PASS" {
-						t.Errorf("%s, in the guest; see the output above", v)
+						t.Errorf("%s failed in the guest; see the output above", v)
 					}
 				})
 			}
 			for _, name := range mustPass {
 				if got[name] == "" {
-					t.Errorf("%s has not been run to its end", name)
+					t.Errorf("%s did not run to its end", name)
 				}
 			}
 			if suite < suiteTests {
-				t.Errorf("%d tests of the suite have passed, there are %d or more", suite, suiteTests)
+				t.Errorf("%d tests of the suite passed, want at least %d", suite, suiteTests)
 			}
 			if t.Failed() {
 				t.Logf("%s", out)
@@ -78,7 +78,7 @@ func TestProvider(t *testing.T) {
 	}
 }
 
-// providerTests builds rdma/verbs' tests with the provider in them.
+// providerTests builds the test binary of rdma/verbs with the provider and returns its path.
 func providerTests(t *testing.T) string {
 	t.Helper()
 	const install = "as root type: apt-get install -y gcc libibverbs-dev librdmacm-dev rdma-core ibverbs-providers"

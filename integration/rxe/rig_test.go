@@ -24,31 +24,32 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// room is for the guests that run at a time.
-var room = make(chan struct{}, 2)
+// guestSlots limits the number of guests that run at a time.
+var guestSlots = make(chan struct{}, 2)
 
-// alone is for who takes room for more than one.
-var alone sync.Mutex
+// pairing is held while a test takes its places in guestSlots. Two tests that each held one place and wanted a second would block each
+// other.
+var pairing sync.Mutex
 
-// memory is little, because User Mode Linux maps page by page what is not contiguous in the guest's memory, up to vm.max_map_count of the
-// host, 65530. A process that needs one more is never heard of again: it takes its page fault for ever.
+// memory is small, because User Mode Linux needs a mapping for each page that is not contiguous in the guest's memory, and the host's
+// vm.max_map_count allows 65530. A process that needs one more repeats its page fault for ever.
 const memory = "limits: {memory: 128MiB}\n"
 
-// rig is a server in a guest, and how its clients mount.
+// rig is a server in a guest, and the parameters of its clients' mounts.
 type rig struct {
 	*workload.Rig
 	nfs nfs.Mount
 	smb smb.Mount
 }
 
-// newRig has a server run on a device of a kind, for a test that runs beside others.
+// newRig prepares a server on a device of a kind, for a test that runs in parallel with others.
 func newRig(t *testing.T, d time.Duration, place workload.Place, device string) (context.Context, *rig) {
 	t.Helper()
 	t.Parallel()
 	return newRigIn(t, d, place, device)
 }
 
-// newRigIn does the same in a part of such a test.
+// newRigIn does the same in a subtest of such a test.
 func newRigIn(t *testing.T, d time.Duration, place workload.Place, device string) (context.Context, *rig) {
 	t.Helper()
 	if testing.Short() {
@@ -61,15 +62,15 @@ func newRigIn(t *testing.T, d time.Duration, place workload.Place, device string
 	guests := 1
 	if place == workload.Beside {
 		guests = 2
-		alone.Lock() // two that have one each would wait for one another
-		defer alone.Unlock()
+		pairing.Lock()
+		defer pairing.Unlock()
 	}
 	for range guests {
-		room <- struct{}{}
+		guestSlots <- struct{}{}
 	}
 	t.Cleanup(func() {
 		for range guests {
-			<-room
+			<-guestSlots
 		}
 	})
 	ctx := workload.Within(t, d)
@@ -80,7 +81,7 @@ func newRigIn(t *testing.T, d time.Duration, place workload.Place, device string
 	r.smb = smb.Mount{Server: address, Port: "445", Proto: "rdma", Vers: "3.1.1", User: smb.User, Work: work}
 	config := "iwarp: {enabled: false}\nrdma: {devices: [" + device + "0]}\nsmb: {enabled: true}\n" + memory
 	if device == "siw" && place == workload.Same {
-		config += "nfs: {privileged_ports: false}\n" // Linux takes no reserved port there, so that a local client is not believed
+		config += "nfs: {privileged_ports: false}\n" // Linux has no reserved port over RDMA, so the server would not believe its local client
 	}
 	r.ServeInside(ctx, t, workload.Inside{
 		Place: place, Device: device, Program: filepath.Join(bin, "fileserver"),
@@ -121,7 +122,7 @@ func (r *rig) until(ctx context.Context, t *testing.T, what string, ok func(map[
 	}
 }
 
-// listeners is how many addresses and devices the server listens on for a service.
+// listeners returns the number of addresses and devices on which the server listens for a service.
 func listeners(metrics map[string]float64, service string) (n int) {
 	for name, v := range metrics {
 		if strings.HasPrefix(name, "rdma_listener{") && strings.Contains(name, `service="`+service+`"`) && v == 1 {
@@ -131,23 +132,23 @@ func listeners(metrics map[string]float64, service string) (n int) {
 	return n
 }
 
-// check waits for a client, and makes sure that its data went by RDMA.
+// check waits for a client and checks its result.
 func (r *rig) check(ctx context.Context, t *testing.T, g *guest.Guest) {
 	t.Helper()
 	res := g.Check(ctx, t)
 	t.Logf("%v; %s", res.Took.Round(time.Millisecond), strings.ReplaceAll(strings.TrimSpace(res.Output), "\n", "; "))
 }
 
-// moves is what went by RDMA: bytes to the server and from it, and replies that invalidated the client's keys.
+// moves counts transfers by RDMA: bytes to the server and from it, and replies that invalidated a key of the client.
 type moves struct{ in, out, keys float64 }
 
-// moved makes sure that the server counted bytes by RDMA in both directions, and keys that its replies invalidated.
+// moved fails the test unless the server counted bytes by RDMA in both directions, and keys that its replies invalidated.
 func (r *rig) moved(t *testing.T, service, transport string) {
 	t.Helper()
 	r.movedAtLeast(t, service, transport, moves{1, 1, 1})
 }
 
-// movedAtLeast compares what the server counted with what a workload has to move, and makes sure that no data went by TCP.
+// movedAtLeast fails the test unless the server counted at least the moves of a workload, and no data over TCP.
 func (r *rig) movedAtLeast(t *testing.T, service, transport string, want moves) {
 	t.Helper()
 	m := r.Inside.Metrics(t)
@@ -159,7 +160,7 @@ func (r *rig) movedAtLeast(t *testing.T, service, transport string, want moves) 
 	count := func(name string) float64 {
 		n, ok := m[name]
 		if !ok {
-			t.Errorf("there is no %s among the metrics", name)
+			t.Errorf("the server has no metric %s", name)
 		}
 		return n
 	}
@@ -171,11 +172,11 @@ func (r *rig) movedAtLeast(t *testing.T, service, transport string, want moves) 
 	in, out := path("inline")
 	t.Logf("by RDMA %.0f bytes in, %.0f out, %.0f keys invalidated; inline %.0f bytes in, %.0f out", got.in, got.out, got.keys, in, out)
 	if got.in < want.in || got.out < want.out || got.keys < want.keys {
-		t.Errorf("by RDMA went %+v, want %+v or more", got, want)
+		t.Errorf("moved by RDMA: %+v, want at least %+v", got, want)
 	}
 	for _, direction := range []string{"in", "out"} {
 		if n := count(fmt.Sprintf(tcp, direction)); n > 10_000 { // NFSv3's MOUNT, and connections that end at once
-			t.Errorf("%.0f bytes went %s by TCP", n, direction)
+			t.Errorf("%.0f bytes went %s over TCP", n, direction)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"fileserver/integration/workload"
 )
 
-// TestSiw serves on the kernel's iWARP in software, through libibverbs.
+// TestSiw serves on siw, the kernel's software iWARP, through libibverbs.
 func TestSiw(t *testing.T) {
 	t.Run("nfs", func(t *testing.T) {
 		ctx, r := newRig(t, 5*time.Minute, workload.Same, "siw")
@@ -16,7 +16,7 @@ func TestSiw(t *testing.T) {
 	})
 	t.Run("smb", func(t *testing.T) {
 		ctx, r := newRig(t, 5*time.Minute, workload.Same, "siw")
-		r.smb.Port = "5445" // on iWARP SMB over TCP has 445
+		r.smb.Port = "5445" // on iWARP, port 445 belongs to SMB over TCP
 		r.check(ctx, t, r.mountSMB(t, "fio"))
 		r.moved(t, "smb", "iwarp")
 	})

@@ -10,9 +10,9 @@ import (
 	"fileserver/integration/workload"
 )
 
-// nfsMoves is what each workload has to move over NFS at least. What is smaller than the inline threshold, 4 KiB with its headers, is
-// in messages. A key is invalidated where a call has no other. Linux registers at once as much as a device has SGEs for one READ, which are 32 pages
-// with rxe, so that a call of more than 128 KiB has several keys: all that move data in fio-depth.
+// nfsMoves are the least moves of each workload over NFS. Data below the inline threshold, 4 KiB with headers, goes in messages. A reply
+// invalidates a key only if the call has no other. Linux registers as many pages under one key as a device has SGEs for one READ, which
+// is 32 with rxe. So each call of more than 128 KiB has several keys, as do all calls that move data in fio-depth.
 var nfsMoves = map[string]moves{
 	"files":     {0.5e6, 0.6e6, 15},
 	"owners":    {}, // attributes only
@@ -26,7 +26,7 @@ var nfsMoves = map[string]moves{
 	"tree":      {3e6, 3e6, 500},
 }
 
-// smbMoves is the same over SMB, where reads and writes of 4 KiB or more go by RDMA, and one key is invalidated for each.
+// smbMoves are the least moves over SMB. Reads and writes of 4 KiB or more go by RDMA, and each invalidates one key.
 var smbMoves = map[string]moves{
 	"files":     {0.5e6, 0.5e6, 20},
 	"small":     {7e6, 7e6, 2500},
@@ -40,8 +40,8 @@ var smbMoves = map[string]moves{
 	"tree":      {40e6, 40e6, 8000},
 }
 
-// fewer has a workload take less: fewer files of fewer trees. Version 4.2 alone takes all that it takes in package nfs; it is the
-// slowest of what is here.
+// fewer returns the environment for a workload with less data. Only version 4.2, which is the slowest, runs with as much as in
+// package nfs.
 func fewer(vers, name string) (env []string) {
 	if vers != "4.2" && slices.Contains([]string{"small", "git", "tree"}, name) {
 		return []string{"LESS=yes"}
@@ -49,7 +49,7 @@ func fewer(vers, name string) (env []string) {
 	return nil
 }
 
-// TestNFS runs what users do over NFS, server and client in one guest.
+// TestNFS runs the workloads over NFS, with server and client in one guest.
 func TestNFS(t *testing.T) {
 	for _, vers := range nfs.Versions {
 		for _, w := range append(nfs.Workloads, workload.Workload{Name: "fio-depth"}) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Tshark decodes a capture; it returns a line per frame.
+// Tshark decodes a capture and returns a line for each frame.
 func Tshark(ctx context.Context, t testing.TB, pcap string, args ...string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, "tshark", append([]string{"-r", pcap, "-n"}, args...)...)
@@ -20,7 +20,7 @@ func Tshark(ctx context.Context, t testing.TB, pcap string, args ...string) []st
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// NeedTshark fails the test where there is no tshark.
+// NeedTshark fails the test if tshark is not installed.
 func NeedTshark(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -31,7 +31,7 @@ func NeedTshark(t testing.TB) {
 	}
 }
 
-// KeepCapture keeps the capture of a test that has failed.
+// KeepCapture keeps the capture if the test has failed.
 func KeepCapture(t testing.TB, pcap, name string) {
 	t.Helper()
 	if !t.Failed() {

@@ -11,17 +11,17 @@ import (
 	"fileserver/integration/guest"
 )
 
-// twice is the end of a client of Linux 7.2 for a fault of its own, which no mount option avoids: cifs takes a SEND over SMB Direct for failed
-// when the connection ends before all SENDs are acknowledged, although the answer may have come already. The request is then ended twice,
-// the second time when its memory is free or another's: netfs says so, or cifs_call_async takes it from a list in which it is not.
-var twice = []struct{ panic, trace *regexp.Regexp }{
+// knownBug matches the crashes of a client by a bug of Linux 7.2 that no mount option avoids. If an SMB Direct connection ends before all
+// SENDs are acknowledged, cifs takes a SEND for failed although its response may have come. It then completes the request twice, the
+// second time after its memory was freed: netfs reports a BUG, or cifs_call_async removes the request from a list that does not hold it.
+var knownBug = []struct{ panic, trace *regexp.Regexp }{
 	{regexp.MustCompile(`^BUG: failure at fs/netfs/write_collect\.c:\d+/netfs_write_subrequest_terminated\(\)!; Kernel panic - not syncing: BUG!$`), regexp.MustCompile(``)},
 	{regexp.MustCompile(`^Kernel panic - not syncing: Kernel mode fault at addr `), regexp.MustCompile(`Call Trace:\n \[<[0-9a-f]+>\] \? cifs_call_async\+`)},
 }
 
-// diedOfTwice says whether a client did.
-func diedOfTwice(r guest.Result) bool {
-	for _, d := range twice {
+// diedOfKnownBug reports whether a client crashed by knownBug.
+func diedOfKnownBug(r guest.Result) bool {
+	for _, d := range knownBug {
 		if d.panic.MatchString(r.Panic) && d.trace.MatchString(r.Output) {
 			return true
 		}
@@ -29,8 +29,8 @@ func diedOfTwice(r guest.Result) bool {
 	return false
 }
 
-// Repeat runs f, at most three times, until it does not return true, which says that the client's kernel died of its own fault
-// ([Rig.Hurt]). Each time is a subtest with a rig of its own.
+// Repeat runs f at most three times, until it returns false. True means that the client's kernel crashed by its own bug
+// ([Rig.Interrupt]). Each run is a subtest with its own rig.
 func Repeat(t *testing.T, f func(t *testing.T) (died bool)) {
 	for n := 1; n <= 3; n++ {
 		died := false
@@ -38,32 +38,32 @@ func Repeat(t *testing.T, f func(t *testing.T) (died bool)) {
 		if !died {
 			return
 		}
-		t.Logf("ATTENTION: the client's kernel has died of a fault of its own, time %d of at most 3", n)
+		t.Logf("ATTENTION: the client's kernel has crashed by its own bug, time %d of at most 3", n)
 	}
-	t.Error("the client's kernel dies every time")
+	t.Error("the client's kernel crashes every time")
 }
 
-// Crash kills the server with SIGKILL, twice, while a guest runs the workload "crash", and starts it again ([Rig.Hurt]).
+// Crash kills the server with SIGKILL and restarts it, twice, while a guest runs the workload "crash" ([Rig.Interrupt]).
 func (r *Rig) Crash(ctx context.Context, t testing.TB, g *guest.Guest) (died bool) {
 	t.Helper()
-	return r.Hurt(ctx, t, g, Harm{Cause: r.kill, Cure: r.start})
+	return r.Interrupt(ctx, t, g, Interruption{Cause: r.kill, Cure: r.start})
 }
 
-// Harm is what keeps a client from its server for a while.
-type Harm struct {
+// Interruption separates a client from its server for a while.
+type Interruption struct {
 	Cause, Cure func(context.Context) error
-	Meanwhile   func(context.Context) error // what has to hold between the two; may be nil
+	Meanwhile   func(context.Context) error // checks the time between the two; may be nil
 }
 
-// Hurt does a server harm, twice, while a guest runs the workload "crash". What the client was told is stable has to be in the share
-// meanwhile; the client has to go on by itself, with no error and with its locks; and at the end every byte has to be where the client
-// believes it. It returns true, and has found nothing, when the client died of its own fault (twice).
-func (r *Rig) Hurt(ctx context.Context, t testing.TB, g *guest.Guest, h Harm) (died bool) {
+// Interrupt does an interruption twice while a guest runs the workload "crash". During it, all data that was acknowledged as stable must
+// be in the share. Afterwards the client must go on by itself, without an error and with its locks. At the end every byte must be
+// where the client wrote it. Interrupt returns true, without a result, if the client crashed by its own bug (knownBug).
+func (r *Rig) Interrupt(ctx context.Context, t testing.TB, g *guest.Guest, h Interruption) (died bool) {
 	t.Helper()
-	hurt := r.hurts(ctx, t, g, h)
+	hurt := r.interruptTwice(ctx, t, g, h)
 	res, err := g.Wait(ctx)
 	t.Logf("%v\n%s", res.Took, res.Output)
-	if diedOfTwice(res) {
+	if diedOfKnownBug(res) {
 		t.Logf("ATTENTION: %v", err)
 		return true
 	}
@@ -72,7 +72,7 @@ func (r *Rig) Hurt(ctx context.Context, t testing.TB, g *guest.Guest, h Harm) (d
 	}
 	res.Check(t, err)
 	if r.Inside != nil && r.Inside.Place == Same {
-		return false // the server has ended with the client; the script has compared
+		return false // the server ended with the client's guest, whose script has compared the data
 	}
 	if err := r.promises(ctx, t); err != nil {
 		t.Errorf("at the end: %v", err)
@@ -95,7 +95,7 @@ func (r *Rig) start(ctx context.Context) error {
 	return r.Server.Start()
 }
 
-func (r *Rig) hurts(ctx context.Context, t testing.TB, g *guest.Guest, h Harm) error {
+func (r *Rig) interruptTwice(ctx context.Context, t testing.TB, g *guest.Guest, h Interruption) error {
 	ctx, cancel := g.Within(ctx)
 	defer cancel()
 	if _, err := g.Mark(ctx, "loading"); err != nil {
@@ -103,9 +103,9 @@ func (r *Rig) hurts(ctx context.Context, t testing.TB, g *guest.Guest, h Harm) e
 	}
 	for cycle := 1; cycle <= 2; cycle++ {
 		if err := r.progress(ctx, 200); err != nil {
-			return fmt.Errorf("before harm %d: %w", cycle, err)
+			return fmt.Errorf("before interruption %d: %w", cycle, err)
 		}
-		if err := r.hurt(ctx, t, cycle, h); err != nil {
+		if err := r.interruptOnce(ctx, t, cycle, h); err != nil {
 			return fmt.Errorf("harm %d: %w", cycle, err)
 		}
 		if err := g.Signal(fmt.Sprintf("back-%d", cycle)); err != nil {
@@ -118,15 +118,15 @@ func (r *Rig) hurts(ctx context.Context, t testing.TB, g *guest.Guest, h Harm) e
 	return g.Signal("stop")
 }
 
-// hurt does the server harm, compares the share with what was acknowledged, and waits for the client to go on when it is over.
-func (r *Rig) hurt(ctx context.Context, t testing.TB, cycle int, h Harm) error {
+// interruptOnce interrupts, compares the share with the acknowledged data, and waits until the client goes on afterwards.
+func (r *Rig) interruptOnce(ctx context.Context, t testing.TB, cycle int, h Interruption) error {
 	if err := h.Cause(ctx); err != nil {
 		return err
 	}
 	if err := r.promises(ctx, t); err != nil {
 		return err
 	}
-	time.Sleep(time.Second) // the client notices
+	time.Sleep(time.Second) // for the client to notice
 	if h.Meanwhile != nil {
 		if err := h.Meanwhile(ctx); err != nil {
 			return fmt.Errorf("meanwhile: %w", err)
@@ -139,16 +139,16 @@ func (r *Rig) hurt(ctx context.Context, t testing.TB, cycle int, h Harm) error {
 	if err := r.progress(ctx, 100); err != nil {
 		return fmt.Errorf("the client does not resume: %w", err)
 	}
-	t.Logf("harm %d: 100 more acknowledgements %v after its end", cycle, time.Since(start).Round(time.Millisecond))
+	t.Logf("interruption %d: 100 more acknowledgements %v after its end", cycle, time.Since(start).Round(time.Millisecond))
 	return nil
 }
 
-// acks reads what the client was promised so far.
+// acks returns the acknowledgements so far.
 func (r *Rig) acks() (Acks, error) { return ReadAcks(filepath.Join(r.Out, "acks")) }
 
 // progress waits for n more acknowledgements.
 func (r *Rig) progress(ctx context.Context, n int) error {
-	before, _ := r.acks() // nothing yet is no error
+	before, _ := r.acks() // an error means that there are none yet
 	for {
 		now, err := r.acks()
 		if err == nil && now.Count >= before.Count+n {
@@ -162,7 +162,7 @@ func (r *Rig) progress(ctx context.Context, n int) error {
 	}
 }
 
-// promises compares the share, from the server's side, with what the client was promised.
+// promises compares the share, on the server's side, with the acknowledgements.
 func (r *Rig) promises(ctx context.Context, t testing.TB) error {
 	acks, err := r.acks()
 	if err != nil {

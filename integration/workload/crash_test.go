@@ -6,8 +6,8 @@ import (
 	"fileserver/integration/guest"
 )
 
-// TestDiedOfTwice knows the ends of a client that has one fault, and no other.
-func TestDiedOfTwice(t *testing.T) {
+// TestDiedOfKnownBug wants the crashes by the known bug recognized, and no others.
+func TestDiedOfKnownBug(t *testing.T) {
 	const (
 		bug   = "BUG: failure at fs/netfs/write_collect.c:458/netfs_write_subrequest_terminated()!; Kernel panic - not syncing: BUG!"
 		fault = "Kernel panic - not syncing: Kernel mode fault at addr 0x8, ip 0x6052758f"
@@ -22,7 +22,7 @@ func TestDiedOfTwice(t *testing.T) {
 		{"BUG: failure at fs/netfs/write_collect.c:1/other()!; Kernel panic - not syncing: BUG!", bug, false},
 		{"Kernel panic - not syncing: BUG!", bug, false},
 	} {
-		if got := diedOfTwice(guest.Result{Panic: c.panic, Output: c.output}); got != c.want {
+		if got := diedOfKnownBug(guest.Result{Panic: c.panic, Output: c.output}); got != c.want {
 			t.Errorf("%q, %q: %v", c.panic, c.output, got)
 		}
 	}

@@ -18,35 +18,35 @@ import (
 // Place says in which guest a server is.
 type Place string
 
-// Places of servers; the one of a [Rig] that was not told otherwise is outside of all guests.
+// Places of servers. By default a [Rig]'s server is outside all guests.
 const (
-	Same   Place = "same"   // the client's, which mounts the guest's own address
-	Beside Place = "beside" // one of its own
+	Same   Place = "same"   // in the client's guest, which mounts its own address
+	Beside Place = "beside" // in a separate guest
 )
 
 // Inside is a server in a guest, on an RDMA device there. Its share is in the guest's memory, empty and open to all.
 type Inside struct {
 	Place   Place
-	Device  string // the device's kind, rxe or siw; its name is that with a 0
+	Device  string // the device's kind, rxe or siw; its name is the kind followed by 0
 	Program string
-	Config  string // YAML, without the share, the state's place, whom it listens to, and metrics
+	Config  string // YAML, without the share, the state directory, the addresses and the metrics
 	Env     []string
-	MTU     string // of its guest's network where it is beside the client, bytes; the harness's choice if empty
+	MTU     string // of the server's own guest's network, in bytes; the guest's default if empty
 
 	rig   *Rig
-	guest *guest.Guest // that has the server
-	done  int          // operations it was asked for
+	guest *guest.Guest // the server's guest
+	done  int          // calls of Do
 }
 
-// insideMetrics is where servers in guests publish their metrics.
+// insideMetrics is the configuration of metrics for servers in guests.
 const insideMetrics = "metrics: {listen: '127.0.0.1:9464', pprof: true}\n"
 
-// ServeInside has a server run in a guest. Beside the client it starts now, otherwise with the client's network, and in any case it
-// is stopped at the end and must have said nothing that a server must never print.
+// ServeInside runs a server in a guest. In a separate guest the server starts now, otherwise with the client's network. The end of the
+// test stops it and checks its log.
 func (r *Rig) ServeInside(ctx context.Context, t testing.TB, in Inside) {
 	t.Helper()
 	if r.Host.Kind() != guest.UML && in.Place == Beside {
-		t.Skip("guests of QEMU do not reach one another")
+		t.Skip("QEMU's guests cannot reach one another")
 	}
 	in.rig = r
 	r.Inside = &in
@@ -69,7 +69,7 @@ func (r *Rig) ServeInside(ctx context.Context, t testing.TB, in Inside) {
 	}
 }
 
-// config is what a guest with the server, or with the client of one elsewhere, is given.
+// config returns the configuration of a guest with the server, or with a client of a server in another guest.
 func (in *Inside) config(p Place) guest.Config {
 	return guest.Config{
 		MemMiB: 4096,
@@ -89,17 +89,17 @@ func (in *Inside) add(cfg *guest.Config) {
 	maps.Copy(cfg.Files, own.Files)
 }
 
-// end ends the guest of a server that is beside the client.
+// end ends the separate guest of a server.
 func (in *Inside) end(t testing.TB) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // the test's own is over
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // the test's context has ended
 	defer cancel()
 	if err := errors.Join(in.Do(ctx, "stop"), in.guest.Signal("stopped")); err != nil {
-		t.Errorf("the server's end: %v", err)
+		t.Errorf("the server's guest ended with an error: %v", err)
 	}
 	in.guest.Check(ctx, t)
 }
 
-// Do has the server's guest do one thing: one of the functions do_NAME of scripts/server.sh.
+// Do runs a function do_NAME of scripts/server.sh in the server's guest.
 func (in *Inside) Do(ctx context.Context, name string) error {
 	in.done++
 	n := strconv.Itoa(in.done)
@@ -116,8 +116,8 @@ func (in *Inside) Do(ctx context.Context, name string) error {
 	return nil
 }
 
-// Metrics returns what the server has published when it was looked at last, which is before it is stopped, if not later: by name with
-// labels, without the prefix of all.
+// Metrics returns the server's metrics as last read by do_metrics, by name with labels and without their common prefix. The last
+// reading is just before the server stops.
 func (in *Inside) Metrics(t testing.TB) map[string]float64 {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(in.rig.Out, "metrics"))
@@ -127,7 +127,7 @@ func (in *Inside) Metrics(t testing.TB) map[string]float64 {
 	return ParseMetrics(string(text))
 }
 
-// ParseMetrics reads Prometheus' text, and leaves out the prefix of our names.
+// ParseMetrics parses Prometheus's text format. It removes the prefix of our names.
 func ParseMetrics(text string) map[string]float64 {
 	all := map[string]float64{}
 	for line := range strings.Lines(text) {
@@ -141,11 +141,11 @@ func ParseMetrics(text string) map[string]float64 {
 	return all
 }
 
-// ServerLog is what the server has printed, wherever it runs.
+// ServerLog returns the server's output, wherever the server runs.
 func (r *Rig) ServerLog() string {
 	if r.Inside == nil {
 		return r.Server.Output()
 	}
-	text, _ := os.ReadFile(filepath.Join(r.Out, "server.log")) // nothing yet is nothing said
+	text, _ := os.ReadFile(filepath.Join(r.Out, "server.log")) // an error means that there is no output yet
 	return string(text)
 }

@@ -13,16 +13,16 @@ import (
 const (
 	LoadRecord  = 9 * 1024  // bytes of one record
 	LoadRecords = 64        // in one file
-	LoadMax     = 256 << 20 // bytes of a growing file; afterwards it is written again from its start
+	LoadMax     = 256 << 20 // most bytes of a growing file, which is then written again from its start
 )
 
-// LoadName is the name of one of the files.
+// LoadName returns the name of a file.
 func LoadName(file int) string { return fmt.Sprintf("load-%d", file) }
 
-// LoadSeed is the seed for [Fill] of a file, or of one generation of its records.
+// LoadSeed returns the seed for [Fill] of a file, or of one generation of its records.
 func LoadSeed(file, generation int) uint64 { return uint64(file)<<32 | uint64(generation) }
 
-// Ack is something that the file system promised to keep: a growing file's first Length bytes, or a record's generation.
+// Ack is an acknowledgement that data is stable: a growing file's first Length bytes, or a record's generation.
 type Ack struct {
 	File       int
 	Length     int64
@@ -35,14 +35,14 @@ func (a Ack) String() string {
 	return fmt.Sprintf("%d %d %d %d", a.File, a.Length, a.Record, a.Generation)
 }
 
-// Acks is everything that was promised: the greatest length of every growing file and the last generation of every record.
+// Acks sums up all acknowledgements: the greatest length of every growing file and the last generation of every record.
 type Acks struct {
-	Count      int // of promises
+	Count      int // of acknowledgements
 	Length     map[int]int64
 	Generation map[int]map[int]int
 }
 
-// ReadAcks reads a file of promises; a line that is not complete was not promised.
+// ReadAcks reads a file of acknowledgements. It ignores an incomplete last line.
 func ReadAcks(path string) (Acks, error) {
 	acks := Acks{Length: map[int]int64{}, Generation: map[int]map[int]int{}}
 	text, err := os.ReadFile(path)
@@ -70,7 +70,7 @@ func ReadAcks(path string) (Acks, error) {
 	return acks, nil
 }
 
-// Check compares the files in dir with the promises. A record may be one generation ahead: written, and not acknowledged yet.
+// Check compares the files in dir with the acknowledgements. A record may be one generation ahead: written, but not acknowledged yet.
 func (a Acks) Check(dir string) error {
 	var errs []error
 	for file, length := range a.Length {
@@ -92,10 +92,10 @@ func checkLength(path string, seed uint64, length int64) error {
 	for at := int64(0); at < length; at += int64(len(p)) {
 		p = p[:min(int64(len(p)), length-at)]
 		if _, err := io.ReadFull(f, p); err != nil {
-			return fmt.Errorf("%s: acknowledged are %d bytes: at %d: %w", path, length, at, err)
+			return fmt.Errorf("%s: %d bytes are acknowledged: at %d: %w", path, length, at, err)
 		}
 		if err := Check(p, seed, at); err != nil {
-			return fmt.Errorf("%s: acknowledged are %d bytes: %w", path, length, err)
+			return fmt.Errorf("%s: %d bytes are acknowledged: %w", path, length, err)
 		}
 	}
 	return nil
@@ -117,7 +117,7 @@ func checkRecords(path string, file int, generations map[int]int) error {
 		if err == nil || Check(p, LoadSeed(file, gen+1), at) == nil || mixed(p, file, gen, at) {
 			continue
 		}
-		return fmt.Errorf("%s: record %d: acknowledged is generation %d: %w", path, record, gen, err)
+		return fmt.Errorf("%s: record %d: generation %d is acknowledged: %w", path, record, gen, err)
 	}
 	return nil
 }

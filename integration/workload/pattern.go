@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Fill writes into p what a file of that seed holds from offset off (bytes) on. Every byte depends on both, so that data of another
-// file, of another place, or of an earlier version (a different seed) is noticed.
+// Fill fills p with the data of a file with that seed, starting at offset off in bytes. Every byte depends on both, so that [Check]
+// notices data of another file, of another offset, or of an earlier version (a different seed).
 func Fill(p []byte, seed uint64, off int64) {
 	var word [8]byte
 	for i := 0; i < len(p); {

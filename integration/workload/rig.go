@@ -17,14 +17,14 @@ import (
 	"fileserver/integration/guest"
 )
 
-// Package names of what [Build] is asked for.
+// Packages for [Build].
 const (
 	Work   = "fileserver/integration/workload/cmd/work"
 	Server = "fileserver/cmd/fileserver"
 )
 
-// Build compiles programs into a new directory, which the caller removes; guests find them there too. They are static, because a
-// guest may have another C library, unless the server is wanted with the race detector.
+// Build compiles programs into a new directory, which the caller removes and guests also see. They are static, because a guest may
+// have another C library, except a server with the race detector.
 func Build(packages ...string) (dir string, err error) { return build(false, packages) }
 
 // build compiles the server with the provider for RDMA devices, or without.
@@ -49,10 +49,10 @@ func build(rdmacore bool, packages []string) (dir string, err error) {
 	return dir, nil
 }
 
-// Programs are compiled when the first test asks for them.
+// Programs are compiled when a test first calls Dir.
 type Programs struct {
 	Packages []string
-	RDMACore bool // with the provider for RDMA devices in the server: needs the headers of libibverbs and librdmacm
+	RDMACore bool // build the server with the provider for RDMA devices, which needs the headers of libibverbs and librdmacm
 
 	once sync.Once
 	dir  string
@@ -65,15 +65,15 @@ func (p *Programs) Dir() (string, error) {
 	return p.dir, p.err
 }
 
-// Remove removes them, if there are any; it is for the end of TestMain.
+// Remove removes the programs, if they were compiled. TestMain calls it at its end.
 func (p *Programs) Remove() {
 	if p.dir != "" {
 		os.RemoveAll(p.dir)
 	}
 }
 
-// Within returns a context for a test that should take much less time than d under User Mode Linux, a tenth where the machine has
-// nothing else to do: d is for what hangs. Emulation gets more.
+// Within returns a context that ends a test that hangs. d should be ten times what the test takes under User Mode Linux on an idle
+// machine. Emulation gets more time.
 func Within(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
 	if kind, err := guest.ParseKind(os.Getenv("FILESERVER_GUEST_KIND")); err == nil && kind == guest.QEMU {
@@ -84,7 +84,7 @@ func Within(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-// Proto returns what the tests mount over: rdma, or FILESERVER_GUEST_PROTO.
+// Proto returns the transport of the mounts: FILESERVER_GUEST_PROTO, or rdma.
 func Proto() string {
 	if p := os.Getenv("FILESERVER_GUEST_PROTO"); p != "" {
 		return p
@@ -95,21 +95,21 @@ func Proto() string {
 // Rig is a host for guests and, once served, a server with an empty share.
 type Rig struct {
 	Host   *guest.Host
-	Server *guest.Process // nil where the server is in a guest
+	Server *guest.Process // nil if the server is in a guest
 	Inside *Inside        // a server in a guest
-	Dir    string         // what is shared; empty where the server is in a guest
+	Dir    string         // the share's directory; empty if the server is in a guest
 	Out    string         // the clients' /out
-	Others bool           // Server is not ours: how it ends is not our concern
+	Others bool           // Server is another project's, and its exit status is not checked
 }
 
-// NewRig makes a host without a server.
+// NewRig returns a host without a server.
 func NewRig(t testing.TB) *Rig {
 	t.Helper()
 	return &Rig{Host: guest.ForTest(t), Out: t.TempDir()}
 }
 
-// Share makes an empty directory to share that everyone may write in: in FILESERVER_GUEST_SHARE, which may be on a file system of
-// interest, or among the temporary files.
+// Share creates an empty directory to share, writable by all. It is in FILESERVER_GUEST_SHARE, to choose the file system, or else among
+// the temporary files.
 func (r *Rig) Share(t testing.TB) {
 	t.Helper()
 	parent := os.Getenv("FILESERVER_GUEST_SHARE")
@@ -127,7 +127,7 @@ func (r *Rig) Share(t testing.TB) {
 	r.Dir = dir
 }
 
-// Serve starts a server, waits until it listens on a port, and sees to its end.
+// Serve starts a server and waits until it listens on a port. The end of the test stops it.
 func (r *Rig) Serve(ctx context.Context, t testing.TB, port string, argv ...string) {
 	t.Helper()
 	p, err := r.Host.Start(os.Environ(), argv...)
@@ -144,7 +144,7 @@ func (r *Rig) Serve(ctx context.Context, t testing.TB, port string, argv ...stri
 // serverFault matches what a server must never print.
 var serverFault = regexp.MustCompile(`(?m)^panic:|^fatal error:|WARNING: DATA RACE|runtime error|^goroutine \d+ \[`)
 
-// stop ends the server as an administrator would, and tells what it said when the test has failed.
+// stop ends the server with SIGTERM, as an administrator does, and checks its log.
 func (r *Rig) stop(t testing.TB) {
 	select {
 	case <-r.Server.Done():
@@ -157,18 +157,18 @@ func (r *Rig) stop(t testing.TB) {
 	r.checkLog(t, r.Server.Output())
 }
 
-// checkLog looks through what a server has printed, and tells its end when the test has failed.
+// checkLog looks for failures in a server's output, and logs the end of the output if the test has failed.
 func (r *Rig) checkLog(t testing.TB, out string) {
 	if serverFault.MatchString(out) {
 		t.Error("the server failed")
 	}
 	if t.Failed() {
 		lines := strings.SplitAfter(out, "\n")
-		t.Logf("the server's last words:\n%s", strings.Join(lines[max(0, len(lines)-100):], ""))
+		t.Logf("the end of the server's log:\n%s", strings.Join(lines[max(0, len(lines)-100):], ""))
 	}
 }
 
-// Boot starts a client that runs a workload. env is what the protocol's scripts want to know.
+// Boot starts a client that runs a workload. env is the environment of the protocol's scripts.
 func (r *Rig) Boot(t testing.TB, own fs.FS, workload string, env []string, cfg guest.Config) *guest.Guest {
 	t.Helper()
 	script, err := Script(own, workload)
@@ -186,7 +186,7 @@ func (r *Rig) Boot(t testing.TB, own fs.FS, workload string, env []string, cfg g
 	return g
 }
 
-// SameTree compares the Go source tree, or a part of it, with its copy in the share, as the server's machine sees it.
+// SameTree compares the Go source tree, or a part of it, with its copy in the share on the server's side.
 func (r *Rig) SameTree(t testing.TB, part string) {
 	t.Helper()
 	src := filepath.Join("/usr/local/go/src", part)

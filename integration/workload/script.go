@@ -6,19 +6,19 @@ import (
 	"io/fs"
 )
 
-// Workload is a script, and what it wants.
+// Workload is a script with its requirements.
 type Workload struct {
 	Name    string
-	MTU     string   // of the network, bytes: Ethernet's where every length meets the edges of packets; empty for the harness's choice
+	MTU     string   // of the network, in bytes: Ethernet's for workloads whose lengths should meet the edges of packets; the guest's default if empty
 	Options []string // of the mount
-	Root    bool     // the server has to be root
-	Tree    string   // the part of the Go source tree that has to be in the share afterwards
+	Root    bool     // the server must run as root
+	Tree    string   // the part of the Go source tree that must be in the share afterwards
 }
 
 //go:embed scripts
 var scripts embed.FS
 
-// serverScript returns the text for a guest that has the server alone.
+// serverScript returns the script of a guest with only the server.
 func serverScript() (string, error) {
 	var whole string
 	for _, name := range []string{"common", "server", "beside"} {
@@ -31,8 +31,8 @@ func serverScript() (string, error) {
 	return whole, nil
 }
 
-// Script returns the text of a workload: what all protocols share, the protocol's lib.sh, the workload itself, the protocol's end.sh,
-// and the end of a server in the guest. own is the protocol's directory "scripts"; a workload there goes before the one of this package.
+// Script returns the script of a workload: common.sh, the protocol's lib.sh, the workload itself, the protocol's end.sh, and the end of a
+// server in the guest. own is the protocol's directory "scripts". A workload there takes precedence over one of this package.
 func Script(own fs.FS, name string) (string, error) {
 	var whole string
 	for _, part := range []struct {

@@ -1,3 +1,3 @@
-# The end of every workload: a client that says good-bye.
+# Ends every workload: unmounts.
 cd /
 took umount umount -a -t nfs,nfs4

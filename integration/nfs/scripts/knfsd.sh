@@ -1,4 +1,4 @@
-# The kernel's own server, in a guest of its own, to compare with; it wants Debian's nfs-kernel-server.
+# Runs the kernel's server in a separate guest, to compare with. Needs Debian's nfs-kernel-server.
 set -e
 rdma link add siw0 type siw netdev "$GUEST_DEV"
 mkdir -p /data /run/rpcbind /var/lib/nfs/v4recovery
@@ -11,6 +11,6 @@ rpc.mountd -p 2050
 echo 10 >/proc/fs/nfsd/nfsv4gracetime
 rpc.nfsd --rdma=20049 8
 cat /proc/fs/nfsd/portlist /proc/fs/nfsd/versions
-echo 0 >/proc/sys/fs/leases-enable # its delegations would hide the locks of two mounts of one client from one another
+echo 0 >/proc/sys/fs/leases-enable # with delegations two mounts of one client do not see each other's locks
 mark serving
 await stop 3600

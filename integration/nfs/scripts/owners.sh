@@ -1,4 +1,4 @@
-# Who may do what: root is squashed, others are who they are, with all their groups.
+# Permissions: root is squashed; other users keep their uid and all their groups.
 as() { # as USER GROUPS COMMAND...
   local user=$1 groups=$2
   shift 2
@@ -10,7 +10,7 @@ refused() {
   [[ $message == *[Pp]"ermission denied"* || $message == *"not permitted"* ]] || { echo "$*: $message"; return 1; }
 }
 owner() { stat -c '%u:%g %a' "$1"; }
-is() { [ "$1" = "$2" ] || { echo "is $1, not $2"; return 1; }; }
+is() { [ "$1" = "$2" ] || { echo "got $1, want $2"; return 1; }; }
 
 touch $M/of-root
 is "$(owner $M/of-root)" '65534:65534 644'
@@ -33,7 +33,7 @@ as 1234 100 chmod 751 $M/home
 fresh $M
 is "$(as 4321 555 cat $M/home/secret)" secret
 refused as 4321 101 cat $M/home/secret
-# What may only be executed runs for others, and is read by nobody but its owner.
+# Others may run an execute-only program but may not read it.
 as 1234 100 install -m 111 /bin/true $M/execute-only
 fresh $M
 as 4321 101 $M/execute-only

@@ -1,4 +1,4 @@
-# The server in a guest of its own, until the test says stop.
+# Runs the server in a separate guest, until the test stops it.
 network
 mark serving
 await stopped 3600

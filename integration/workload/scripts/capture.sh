@@ -1,4 +1,4 @@
-# One mount, one write and one read, for the test to look at on the wire.
+# One mount, one write and one read, which the test checks in a capture.
 head -c 100000 /dev/urandom >/tmp/data
 dd if=/tmp/data of=$M/data bs=65536 conv=fsync status=none
 fresh $M

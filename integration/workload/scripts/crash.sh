@@ -1,6 +1,6 @@
-# Writes while the test kills and restarts the server, or does it other harm; the test reads the acknowledgements in /out/acks. The
-# protocol's lib.sh has reclaimed FILE, which succeeds where a writer has, or gets, its lock again. With BESIDE another mount, over TCP,
-# is used all the time.
+# Writes while the test kills and restarts the server or interrupts it otherwise. The test reads the acknowledgements in /out/acks. The
+# protocol's lib.sh defines reclaimed FILE, which succeeds once the writer has its lock again. With BESIDE another mount, over TCP, is
+# used all the time.
 other /mnt/other
 "$WORK" load $M /out/acks $GUEST/signal-stop &
 load=$!

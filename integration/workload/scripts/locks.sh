@@ -1,4 +1,4 @@
-# flock and fcntl. Where locks are the server's, two mounts without a common cache have to see one another's.
+# flock and fcntl. If the server keeps the locks, two mounts without a common cache must see each other's.
 other=$M
 if [ "$LOCKS" = server ]; then
   other=/mnt/other

@@ -1,5 +1,5 @@
-# 8 MiB in each of two mounts, which have a connection of their own: past the cache, one request at a time, in pieces of 64 KiB and then of 9 KiB
-# in place. Both are read back, each through the other mount, and compared.
+# Writes 8 MiB in each of two mounts with separate connections: with direct I/O, one request at a time, in pieces of 64 KiB, and then
+# overwrites a part in pieces of 9 KiB. Reads each file back through the other mount and compares it.
 other /mnt/other
 dirs="$M /mnt/other"
 fill() {

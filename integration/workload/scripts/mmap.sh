@@ -1,3 +1,3 @@
-# Shared mappings in two mounts that know nothing of one another.
+# Shared mappings in two mounts without a common cache.
 other /mnt/other
 took mmap "$WORK" mmap $M /mnt/other

@@ -1,8 +1,8 @@
-# The server in a guest (workload.Inside). The test gives FILESERVER (the program), its configuration in $GUEST/server.yaml, and LOGIN, a
-# user with the password PASSWD, if it has users.
+# The server in a guest (workload.Inside). The test sets FILESERVER (the program) and writes its configuration to $GUEST/server.yaml. If
+# the server has users, it sets LOGIN, a user with the password PASSWD.
 STATE=/var/tmp/state SHARE=/srv/share
 
-# server starts everything that belongs to it.
+# server prepares the share and the user, and starts the server and the operator.
 server() {
   mkdir -p $SHARE
   mount -t tmpfs -o mode=1777,size=80% share $SHARE
@@ -12,7 +12,7 @@ server() {
   operator &
 }
 
-# operator does what the test says (Inside.Do): $GUEST/signal-do-N-NAME asks for do_NAME.
+# operator runs do_NAME when the test creates $GUEST/signal-do-N-NAME (Inside.Do).
 operator() {
   local n=1 f said
   trap - ERR
@@ -27,7 +27,7 @@ operator() {
   done
 }
 
-# A shell of its own waits for the server, and notes how it ended.
+# A subshell waits for the server and records its exit status.
 do_start() {
   local address=${GUEST_ADDR%/*}
   rm -f /tmp/server.status
@@ -39,7 +39,7 @@ do_start() {
   ) >/dev/null 2>&1 &
   listens
 }
-listens() { # by RDMA, too, for all that is configured
+listens() { # waits until the server listens, also on all configured RDMA addresses
   for _ in {1..400}; do
     [ ! -e /tmp/server.status ] || break
     do_metrics 2>/dev/null && grep -q '^fileserver_rdma_listener.* 1$' /out/metrics && ! grep -q '^fileserver_rdma_listener.* 0$' /out/metrics && return 0
@@ -65,7 +65,7 @@ do_stop() {
 do_metrics() { "$GUEST/busybox" wget -q -O /out/metrics.new http://127.0.0.1:9464/metrics && mv /out/metrics.new /out/metrics; }
 do_promises() { "$WORK" promises $SHARE /out/acks; }
 
-# What may happen to the device and the network.
+# Faults of the device and the network, and their ends.
 do_delete() { rdma link delete "${DEVICE}0"; }
 do_add() { device; }
 do_unaddress() { ip addr del "$GUEST_ADDR" dev "$GUEST_DEV"; }

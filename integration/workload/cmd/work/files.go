@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// files checks what programs expect of names and inodes.
+// files checks the behaviour of names and inodes that programs expect.
 func files(dir string) error {
 	steps := []step{
 		{"hard links", func() error { return hardLinks(dir) }},
@@ -56,7 +56,7 @@ func hardLinks(dir string) error {
 	return errors.Join(want("link count", stat(b).Nlink, 1), os.Remove(b))
 }
 
-// stat returns zeros for what is not there.
+// stat returns zeros if path does not exist.
 func stat(path string) (s syscall.Stat_t) {
 	_ = syscall.Lstat(path, &s)
 	return s
@@ -168,7 +168,7 @@ func renameOver(dir string) error {
 		wantErr("old name", err, syscall.ENOENT), before.Close(), os.Remove(b))
 }
 
-// removedOpen uses a file after its last name is gone, as many programs do with temporary files.
+// removedOpen uses a file after its last name was removed, as many programs do with temporary files.
 func removedOpen(path string) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Work is what the tests of integration/... run in the guest where a shell cannot be exact: it makes system calls on a mounted
+// Work runs in the guests of the tests in integration/..., for checks that a shell cannot make. It makes system calls on a mounted
 // file system and checks every result and every byte.
 //
 //	work small-create|small-check|small-remove DIR COUNT
@@ -11,10 +11,11 @@
 //	work load DIR ACKS STOP
 //	work promises DIR ACKS
 //
-// The environment variable FS says what a client of that protocol can expect: nfs; or smb, which on Linux has no modes of its own, folds
-// case, counts time in steps of 100 ns, and locks mandatorily; or posix, which is SMB with the POSIX extensions: only the steps are left.
+// The environment variable FS names the file system's behaviour. nfs behaves like a local file system. smb on Linux has no file modes,
+// ignores case, keeps time in steps of 100 ns, and has mandatory locks. posix is SMB with the POSIX extensions, where only the steps of
+// time differ.
 //
-// It prints what is wrong and ends with status 1, or prints nothing.
+// If a check fails, it prints the failure and ends with status 1. Otherwise it prints nothing.
 package main
 
 import (
