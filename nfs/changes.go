@@ -8,14 +8,14 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// Changes reports what NFS clients do with a file system to those who watch it, which clients of other protocols do. Without an arbiter
-// nobody does. Every report comes behind the change, and costs next to nothing while nobody watches.
+// Changes reports what NFS clients do with a file system to the clients of other protocols that watch it. Every report
+// follows its change. A report costs next to nothing while nobody watches.
 type Changes struct {
 	hub *notify.Hub // nil: nobody watches
 	fs  vfs.FS
 }
 
-// ChangesOf are the changes of a file system.
+// ChangesOf returns the reporter of changes of a file system. Without an arbiter it reports to nobody.
 func ChangesOf(m *lock.Manager, fs vfs.FS) Changes {
 	if m == nil || !m.Changes.Active() {
 		return Changes{}
@@ -30,7 +30,7 @@ type Named struct {
 	id    vfs.Identity
 }
 
-// Named looks what a name stands for that is about to be removed, renamed or replaced.
+// Named looks up a name that is about to be removed, renamed or replaced.
 func (c Changes) Named(ctx context.Context, dir vfs.Node, name string) (x Named) {
 	if c.hub == nil {
 		return x
@@ -61,7 +61,7 @@ func (c Changes) Removed(ctx context.Context, dir vfs.Node, name string, was Nam
 	}
 }
 
-// Renamed reports that a name has become another, and has replaced what that stood for.
+// Renamed reports that a name has become another. replaced is what the new name stood for before.
 func (c Changes) Renamed(ctx context.Context, dir vfs.Node, name string, was Named, to vfs.Node, as string, replaced Named) {
 	if c.hub == nil || was.id == replaced.id { // two names of one file stay as they are
 		return

@@ -33,8 +33,8 @@ type Export struct {
 	AnonUID  uint32
 	AnonGID  uint32
 	Flavors  []rpc.Flavor // in order of preference
-	// PrivilegedPorts: callers whose word is taken for who they are must call from a reserved port, which only root of the
-	// client can have opened: others could claim to be anybody.
+	// PrivilegedPorts: callers that state their own uid must call from a reserved port. Only root of the client can have
+	// opened that; any other user could claim to be anybody.
 	PrivilegedPorts bool
 }
 
@@ -98,7 +98,8 @@ func (e *Export) Cred(c *rpc.Call) *vfs.Cred {
 
 // Exports is the current set of exports, replaced as a whole.
 type Exports struct {
-	// RefusedPort, unless nil, is told of calls refused for their port. It is set before the first call, and must not block.
+	// RefusedPort, unless nil, is called for every call refused for its port. It is set before the first call, and must
+	// not block.
 	RefusedPort func(*Export, *rpc.Call)
 
 	set atomic.Pointer[exportSet]
@@ -149,13 +150,13 @@ func (x *Exports) List() []*Export {
 	return nil
 }
 
-// Admits reports whether any export allows the client at addr. Of an address that none allows,
-// connections are closed at accept, and operations without an export are refused.
+// Admits reports whether any export allows the client at addr. If none does, its connections are closed at accept, and its
+// operations that concern no export are refused.
 func (x *Exports) Admits(addr netip.Addr) bool {
 	return slices.ContainsFunc(x.List(), func(e *Export) bool { return e.Allows(addr) })
 }
 
-// CheckPort is [Export.AllowsPort], and tells RefusedPort.
+// CheckPort is [Export.AllowsPort], and calls RefusedPort if the port is refused.
 func (x *Exports) CheckPort(e *Export, c *rpc.Call) bool {
 	if e.AllowsPort(c) {
 		return true
@@ -180,7 +181,8 @@ func (x *Exports) Welcomes(c *rpc.Call) bool {
 	return refused != nil && x.CheckPort(refused, c)
 }
 
-// PrivilegedPorts reports whether any export has them: then root of a client and its users are told apart by their ports.
+// PrivilegedPorts reports whether any export wants reserved ports. Then the port distinguishes root of a client from its
+// users.
 func (x *Exports) PrivilegedPorts() bool {
 	s := x.set.Load()
 	return s != nil && s.privileged

@@ -8,22 +8,23 @@ import (
 	"fileserver/vfs/lock"
 )
 
-// What the clients of other protocols may go on caching of a file, by what is done with it.
+// What the clients of other protocols may still cache of a file, by what an operation does with it.
 const (
 	KeepToRead   = lock.CacheRead | lock.CacheHandle // data they have written is needed
 	KeepToDeny   = lock.CacheRead | lock.CacheWrite  // opens that they have closed already are in the way
 	KeepToChange = lock.Caching(0)
 )
 
-// recallWait is how long a call waits for those who cache. Clients answer in milliseconds; those who do not
-// shall not keep calls, and what they hold, for the 35 seconds they have.
+// recallWait is how long a call waits for the clients that cache. Most answer in milliseconds. One that does not has 35
+// seconds, for which a call and what it holds must not wait.
 const recallWait = 500 * time.Millisecond
 
 // noCache is the key of NFS, whose clients are given nothing to cache.
 var noCache = lock.CacheKey{}
 
-// Recall makes clients of other protocols that cache the file come down to keep. It returns false if they have not answered
-// yet: then the client is to come again (NFS3ERR_JUKEBOX, NFS4ERR_DELAY). Where nobody caches it costs next to nothing.
+// Recall recalls from clients of other protocols what they cache of the file beyond keep. It returns false if they have not
+// answered yet: then the NFS client must try again (NFS3ERR_JUKEBOX, NFS4ERR_DELAY). It costs next to nothing if nobody
+// caches the file.
 func Recall(ctx context.Context, m *lock.Manager, k lock.FileKey, keep lock.Caching) bool {
 	rc := m.Recall(k, noCache, keep)
 	return rc == nil || Answered(ctx, rc)

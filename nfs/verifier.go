@@ -20,7 +20,7 @@ type WriteVerifier struct {
 	exports *Exports
 	boot    uint64
 	lost    atomic.Uint64
-	mu      sync.Mutex    // a leaf: who changes seen
+	mu      sync.Mutex    // a leaf; held to change seen
 	seen    atomic.Uint64 // sum of the exports' WriteErrors that is in lost already
 }
 
@@ -43,7 +43,7 @@ func (v *WriteVerifier) Current() [8]byte {
 	if sum != v.seen.Load() {
 		v.mu.Lock()
 		if sum != v.seen.Load() {
-			v.lost.Add(1) // first: who finds the sum as seen must find the verifier changed
+			v.lost.Add(1) // first: a caller that reads the new sum must read the new verifier
 			v.seen.Store(sum)
 		}
 		v.mu.Unlock()

@@ -63,7 +63,7 @@ func (r *ExportRes) Append(b []byte) []byte {
 	return xdr.AppendBool(b, false)
 }
 
-// dump tells of the mounts of exports that admit the caller.
+// dump lists the mounts of exports that admit the caller.
 func (s *server) dump(_ context.Context, c *rpc.Call, r *rpc.Reply) rpc.AcceptStat {
 	if c.Args.Finish() != nil {
 		return rpc.GarbageArgs
@@ -78,7 +78,7 @@ func (s *server) dump(_ context.Context, c *rpc.Call, r *rpc.Reply) rpc.AcceptSt
 	return rpc.Success
 }
 
-// export tells of the exports that admit the caller.
+// export lists the exports that admit the caller.
 func (s *server) export(_ context.Context, c *rpc.Call, r *rpc.Reply) rpc.AcceptStat {
 	if c.Args.Finish() != nil {
 		return rpc.GarbageArgs

@@ -10,8 +10,8 @@ import (
 	"fileserver/internal/slab"
 )
 
-// maxBufferWait is how long a call waits for memory: longer than others' replies mostly need to go out, and
-// shorter than clients wait for an answer.
+// maxBufferWait is how long a call waits for memory. Most replies of other calls go out sooner, and clients wait longer
+// for an answer.
 const maxBufferWait = 5 * time.Second
 
 var errNoMemory = errors.New("rpc: no memory has become free in time")
@@ -40,7 +40,7 @@ func (c *Call) Buffer(ctx context.Context, n int) (*slab.Buf, error) {
 	return c.own(b), nil
 }
 
-// own has the connection's budget told when the buffer, whose bytes it has admitted, is given back.
+// own returns the buffer's bytes to the connection's budget, which has admitted them, when the buffer is released.
 func (c *Call) own(b *slab.Buf) *slab.Buf {
 	if c.Held != nil {
 		b.SetOwner(c.Held)
@@ -48,7 +48,7 @@ func (c *Call) own(b *slab.Buf) *slab.Buf {
 	return b
 }
 
-// roomWait waits for room in a budget. Who ends it first, the budget or the time, decides.
+// roomWait waits for room in a budget. The budget and the timeout race to set over; the first decides.
 type roomWait struct {
 	budget *admission.Budget
 	n      int64

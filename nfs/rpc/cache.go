@@ -124,16 +124,15 @@ func (x *cache) key(c *Call, limit int) cacheKey {
 	return k
 }
 
-// begin looks the call up. Exactly one of the results is meant: run, the caller
-// executes the call and then calls finish; reply appended to b, ok; or
-// neither, and the call is dropped.
+// begin looks the call up. If run is not nil, the caller executes the call, and then calls finish or abandon. If ok is
+// true, reply is b with the reply appended. Otherwise the call is dropped.
 func (x *cache) begin(ctx context.Context, c *Call, k cacheKey, b []byte) (run *cacheEntry, reply []byte, what Replay, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.expire(time.Now())
+	x.expireLocked(time.Now())
 	e := x.entries[k]
 	if e == nil {
-		e = x.newEntry()
+		e = x.newEntryLocked()
 		e.key, e.conn = k, c.Conn
 		x.entries[k] = e
 		return e, b, 0, false
@@ -176,9 +175,9 @@ func (x *cache) finish(e *cacheEntry, reply []byte) {
 		close(e.done)
 		e.done = nil
 	}
-	x.link(e)
+	x.linkLocked(e)
 	for x.count > x.cfg.Entries || x.bytes > x.cfg.Bytes {
-		x.evict(x.byCost[0].oldest)
+		x.evictLocked(x.byCost[0].oldest)
 	}
 }
 
@@ -190,13 +189,13 @@ func (x *cache) abandon(e *cacheEntry) {
 		close(e.done)
 	}
 	delete(x.entries, e.key)
-	x.recycle(e)
+	x.recycleLocked(e)
 }
 
-// expire forgets replies that are too old. Called with mu held.
-func (x *cache) expire(now time.Time) {
+// expireLocked forgets replies that are too old.
+func (x *cache) expireLocked(now time.Time) {
 	for x.oldest != nil && now.Sub(x.oldest.at) > x.cfg.Age {
-		x.evict(x.oldest)
+		x.evictLocked(x.oldest)
 	}
 }
 

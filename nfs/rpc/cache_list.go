@@ -39,8 +39,8 @@ func (h *clientHeap) Pop() any {
 
 func (e *cacheEntry) cost() int { return entryOverhead + cap(e.reply) }
 
-// link puts a finished entry at the end of both lists. Called with mu held.
-func (x *cache) link(e *cacheEntry) {
+// linkLocked puts a finished entry at the end of both lists.
+func (x *cache) linkLocked(e *cacheEntry) {
 	cl := x.clients[e.key.addr]
 	if cl == nil {
 		if cl = x.spare; cl != nil {
@@ -72,8 +72,8 @@ func (x *cache) link(e *cacheEntry) {
 	heap.Fix(&x.byCost, cl.index)
 }
 
-// evict forgets a finished entry. Called with mu held.
-func (x *cache) evict(e *cacheEntry) {
+// evictLocked forgets a finished entry.
+func (x *cache) evictLocked(e *cacheEntry) {
 	cl := e.client
 	if e.older != nil {
 		e.older.newer = e.newer
@@ -106,14 +106,14 @@ func (x *cache) evict(e *cacheEntry) {
 		heap.Fix(&x.byCost, cl.index)
 	}
 	delete(x.entries, e.key)
-	x.recycle(e)
+	x.recycleLocked(e)
 }
 
 // maxKeptReply is the capacity of a reply worth keeping for the next entry, bytes.
 const maxKeptReply = 1024
 
-// recycle keeps the memory of an entry for the next. Called with mu held.
-func (x *cache) recycle(e *cacheEntry) {
+// recycleLocked keeps the memory of an entry for the next.
+func (x *cache) recycleLocked(e *cacheEntry) {
 	reply := e.reply[:0]
 	if cap(reply) > maxKeptReply {
 		reply = nil
@@ -122,8 +122,8 @@ func (x *cache) recycle(e *cacheEntry) {
 	x.free = e
 }
 
-// newEntry returns an empty entry. Called with mu held.
-func (x *cache) newEntry() *cacheEntry {
+// newEntryLocked returns an empty entry.
+func (x *cache) newEntryLocked() *cacheEntry {
 	e := x.free
 	if e == nil {
 		return new(cacheEntry)

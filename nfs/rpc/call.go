@@ -25,9 +25,9 @@ type Conn struct {
 // RDMA reports whether bulk data moves by RDMA on this connection.
 func (c *Conn) RDMA() bool { return c.Transport != "tcp" }
 
-// Privileged reports whether the client's port says that its root has opened the connection: ports below 1024 are reserved for
-// root. Linux' client takes no such port on RDMA, so that there only iWARP connections within this machine are held to it:
-// those any user can open, as iWARP is TCP.
+// Privileged reports whether root of the client has opened the connection: only root can take a port below 1024. The Linux
+// client takes no such port on RDMA. RDMA connections therefore pass, except iWARP connections within this machine, which
+// any user can open because iWARP is TCP.
 func (c *Conn) Privileged() bool {
 	remote := c.RemoteAddr.Addr().Unmap()
 	switch {
@@ -73,7 +73,7 @@ type Call struct {
 
 	// Args are the procedure's arguments.
 	Args xdr.Decoder
-	// Began is when the procedure's execution began: what programs need a clock for, they need not read it again.
+	// Began is when the procedure's execution began. Programs use it instead of reading the clock again.
 	Began time.Time
 
 	// Status is the status of the protocol above (nfsstat3, nfsstat4, mountstat3), for metrics; set by the procedure.

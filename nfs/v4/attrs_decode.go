@@ -25,7 +25,7 @@ func decodeFattr(d *xdr.Decoder) (f fattr) {
 	return f
 }
 
-// unsupported tells what is wrong with a set of attributes given by a client, of which only those in ok may be.
+// unsupported returns the error for attributes that a client must not give: only those in ok are allowed.
 func (c *compound) unsupported(f *fattr, ok proto.Bitmap) proto.Status {
 	if f.beyond {
 		return proto.ErrAttrNotSupp

@@ -100,7 +100,7 @@ func (s *Server) compound(ctx context.Context, call *rpc.Call, r *rpc.Reply) rpc
 	return rpc.Success
 }
 
-// end gives back what the compound holds, after a panic too.
+// end releases what the compound holds, after a panic too.
 func (c *compound) end() {
 	c.turn.End(nil, c.ended())
 	for i, n := range c.nodes {
@@ -178,7 +178,7 @@ func (c *compound) step() proto.Status {
 	return status
 }
 
-// admit checks what must be so before an operation runs.
+// admit checks the preconditions of an operation.
 func (c *compound) admit(info *opInfo) proto.Status {
 	switch {
 	case info == nil && c.d.Err() != nil:
@@ -190,8 +190,8 @@ func (c *compound) admit(info *opInfo) proto.Status {
 	case c.index == 0 && info.has(sessionless) && c.count > 1:
 		return proto.ErrNotOnlyOp
 	case c.index == 0 && info.has(sessionless) && !c.srv.cfg.Exports.Welcomes(c.call):
-		// No client IDs and sessions for strangers. The status is none that RFC 8881 lists for these operations, but Linux makes "Operation not permitted" of it,
-		// and an input/output error of those that are.
+		// A client that no export admits gets no client ID and no session. RFC 8881 does not list this status for these
+		// operations, but Linux reports it as "Operation not permitted", and the listed ones as an input/output error.
 		return proto.ErrWrongSec
 	case c.index > 0 && info.has(sequence):
 		return proto.ErrSequencePos

@@ -80,7 +80,7 @@ func (c *compound) use(t *target, sid proto.StateID, want state.Share) (access, 
 		if o.openedBy(c.credsIn(t.export)) {
 			return access{o.File, o}, proto.OK
 		}
-		// Another user, or the same of whom a reload makes another: the stateid proves nothing of what this one may.
+		// Another user opened it, or a reload maps this user to another: the stateid proves no right of this one.
 		o.Release()
 		return c.openFor(t, want)
 	}
@@ -103,7 +103,7 @@ func (c *compound) openFor(t *target, want state.Share) (access, proto.Status) {
 	return access{File: f}, statusOf(err)
 }
 
-// recall has clients of other protocols that cache the file come down to keep.
+// recall recalls from clients of other protocols what they cache of the file beyond keep.
 func (c *compound) recall(key *lock.FileKey, keep lock.Caching) proto.Status {
 	if !nfs.Recall(c.ctx, c.srv.cfg.Locks, *key, keep) {
 		return proto.ErrDelay
@@ -114,7 +114,7 @@ func (c *compound) recall(key *lock.FileKey, keep lock.Caching) proto.Status {
 // changes reports changes of the current object's file system.
 func (c *compound) changes() nfs.Changes { return nfs.ChangesOf(c.srv.cfg.Locks, c.cur.export.FS) }
 
-// recallName has them give up what a name names, before that is removed or renamed.
+// recallName recalls all that other protocols' clients cache of the named file, before it is removed or renamed.
 func (c *compound) recallName(t *target, name string) proto.Status {
 	if !nfs.RecallName(c.ctx, c.srv.cfg.Locks, c.credsIn(t.export), t.node, name) {
 		return proto.ErrDelay

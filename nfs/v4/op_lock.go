@@ -45,7 +45,7 @@ func (a *lockArgs) decode(c *compound) bool {
 	return c.badXDR()
 }
 
-// badRange tells what is wrong with a range (RFC 8881 18.10.3).
+// badRange returns NFS4ERR_INVAL for an empty range or one that overflows (RFC 8881 18.10.3).
 func badRange(r *lock.Range) proto.Status {
 	if r.Len == 0 || r.Len != lock.ToEnd && r.Len-1 > ^uint64(0)-r.Off {
 		return proto.ErrInval
@@ -121,7 +121,7 @@ func (c *compound) mayClaim(reclaim bool) proto.Status {
 	return proto.OK
 }
 
-// tryLock asks the arbiter for a lock, or for what is in its way; courtesy towards an expired holder ends.
+// tryLock takes a lock, or tests for one, and returns what conflicts. Courtesy towards an expired holder ends.
 func (c *compound) tryLock(key lock.FileKey, o lock.Owner, r lock.Range, write, test bool) *lock.Conflict {
 	m := c.srv.cfg.Locks
 	for {

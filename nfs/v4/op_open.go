@@ -192,7 +192,7 @@ func (c *compound) openState(a *openArgs, o *opened) (proto.StateID, proto.Statu
 	if a.access == uint32(state.ShareRead) { // a client must read what it executes
 		how |= vfs.ReadIfExecutable
 	}
-	if o.created || a.claim == claimPrevious { // whoever made it may use it whatever its mode
+	if o.created || a.claim == claimPrevious { // the user that created it may use it whatever its mode
 		how |= vfs.AccessOwnerOverride
 	}
 	f, err := o.t.node.Open(c.ctx, c.credsIn(o.t.export), how)
@@ -239,7 +239,7 @@ func (c *compound) truncate(o *opened) proto.Status {
 	return c.stable(o.t.export, o.t.node)
 }
 
-// noDelegation appends an open_delegation4 that says that, and if the client asked for one why, there is none.
+// noDelegation appends an open_delegation4 without a delegation, and the reason if the client asked for one.
 func (c *compound) noDelegation(want uint32) {
 	switch want {
 	case 0:

@@ -104,7 +104,7 @@ func (c *compound) bindConnToSession() proto.Status {
 	return proto.OK
 }
 
-// backchannelCtl is BACKCHANNEL_CTL (RFC 8881 18.33). No session has a back channel, and to control it is in vain.
+// backchannelCtl is BACKCHANNEL_CTL (RFC 8881 18.33). It is refused, because no session has a back channel.
 func (c *compound) backchannelCtl() proto.Status {
 	c.d.Uint32()
 	decodeCallbackSec(c.d)

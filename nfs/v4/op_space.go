@@ -127,7 +127,7 @@ func (a *ioAdviseArgs) decode(c *compound) bool {
 	return c.badXDR()
 }
 
-// ioAdvise is IO_ADVISE (RFC 7862 15.5). It is taken note of: no hint changes anything, which the empty set says.
+// ioAdvise is IO_ADVISE (RFC 7862 15.5). No hint has an effect, so the set returned is empty.
 func (c *compound) ioAdvise() proto.Status {
 	var a ioAdviseArgs
 	if a.decode(c) {

@@ -69,7 +69,7 @@ func (c *compound) commit() proto.Status {
 		return proto.ErrInval
 	}
 	f, err := c.cur.node.Open(c.ctx, c.creds(), vfs.OpenWrite|vfs.AccessOwnerOverride)
-	if vfs.StatusOf(err) == vfs.ErrAccess || vfs.StatusOf(err) == vfs.ErrReadOnly { // whoever wrote may have lost the right to since
+	if vfs.StatusOf(err) == vfs.ErrAccess || vfs.StatusOf(err) == vfs.ErrReadOnly { // the writer may have lost the right to write since
 		f, err = c.cur.node.Open(c.ctx, c.creds(), vfs.OpenRead|vfs.AccessOwnerOverride)
 	}
 	if err != nil {

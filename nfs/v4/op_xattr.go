@@ -55,8 +55,8 @@ func (c *compound) getXattr() proto.Status {
 	return proto.OK
 }
 
-// claimXattr claims accesses of an extended attribute of the current object that may be open as a stream of SMB: its share modes hold, and
-// what clients cache of it is recalled. The claim is to be closed.
+// claimXattr claims access to an extended attribute of the current object, which SMB clients may have open as a stream. It
+// respects their share modes and recalls what they cache. The caller closes the claim.
 func (c *compound) claimXattr(name string, access lock.Access) (xattrClaim, proto.Status) {
 	locks := c.srv.cfg.Locks
 	for range maxOpenTries {

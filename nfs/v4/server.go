@@ -34,8 +34,8 @@ type Config struct {
 	Observer Observer
 	// MinorVersions are those served, of 1 and 2; nil: both.
 	MinorVersions []uint32
-	// Lease is how long a client's state lives without a sign of it, and Grace how long clients have after a restart to
-	// reclaim theirs. Default 90 s both.
+	// Lease is how long a client may be silent before others may take its state. Grace is how long clients may reclaim
+	// their state after a restart. Both default to 90 s.
 	Lease, Grace time.Duration
 	// State has further limits of the clients' state.
 	State state.Config
@@ -134,7 +134,7 @@ func (s *Server) Tick() { s.act(s.clients.Tick(s.cfg.Now())) }
 // what they had after a restart.
 func (s *Server) Close() { s.act(s.clients.Close()) }
 
-// act does what the machine of states leaves to be done. No lock is held.
+// act executes the actions that package state returned. The caller holds no lock.
 func (s *Server) act(a state.Actions) {
 	for _, l := range a.Unlock {
 		s.cfg.Locks.UnlockAll(l.File(), l.Owner)

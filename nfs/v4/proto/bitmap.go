@@ -55,7 +55,7 @@ func (m *Bitmap) Next(a int) int {
 	return -1
 }
 
-// DecodeBitmap consumes a bitmap4. beyond tells that attributes outside of a Bitmap were in it.
+// DecodeBitmap consumes a bitmap4. beyond reports whether it held attributes that do not fit a Bitmap.
 func DecodeBitmap(d *xdr.Decoder) (m Bitmap, beyond bool) {
 	for i := range d.Count(maxBitmap, 4) {
 		v := d.Uint32()

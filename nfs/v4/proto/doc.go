@@ -1,3 +1,3 @@
 // Package proto is the vocabulary of NFSv4.1 and 4.2: numbers, and the small types the
-// machine of states and the operations share (RFC 8881, 7862, 8276).
+// package state and the operations share (RFC 8881, 7862, 8276).
 package proto

@@ -18,18 +18,18 @@ type Principal struct {
 // FileKey names a file.
 type FileKey = lock.FileKey
 
-// Resource is what a file is open with, outside of this package. It counts references, of which the state holds one.
+// Resource is an open file of the caller. It counts references; the state holds one.
 type Resource interface {
 	Retain()
 	Release()
 }
 
-// Actions are what a call leaves to be done outside.
+// Actions are what the caller must do after a call.
 type Actions struct {
 	Release []Resource   // of opens that ended
-	Unlock  []*LockState // all ranges of their owners on their files are to be unlocked
-	Forget  []string     // records to be removed
-	// GraceOver tells that the grace period has ended.
+	Unlock  []*LockState // unlock all ranges that the owners hold on the files
+	Forget  []string     // records to remove
+	// GraceOver: the grace period has ended.
 	GraceOver bool
 	// Wait is done when a call that was refused can be tried again; nil if there is nothing to wait for.
 	Wait *lock.Recall
@@ -89,7 +89,7 @@ func (c *Client) age(now time.Time) time.Duration {
 	return time.Duration(now.UnixNano() - c.renewed.Load())
 }
 
-// ReclaimDone reports whether the client has sent RECLAIM_COMPLETE: without, it gets no new state (RFC 8881 18.51.3).
+// ReclaimDone reports whether the client has sent RECLAIM_COMPLETE. Before that it gets no new state (RFC 8881 18.51.3).
 func (c *Client) ReclaimDone() bool { return c.done.Load() }
 
 // NeedsRecord reports whether the record of the client must be written before it is given state.

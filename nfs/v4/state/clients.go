@@ -52,13 +52,13 @@ func (s *Clients) Session(id *proto.SessionID) *Session {
 	return s.sessions[*id]
 }
 
-// Stats are figures of the moment.
+// Stats are the current figures.
 type Stats struct {
 	Clients, Sessions, States int
 	ReplyCache                int64 // bytes promised to the reply caches of sessions
 }
 
-// Stats counts.
+// Stats counts the clients, their sessions and their state.
 func (s *Clients) Stats() (st Stats) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -71,8 +71,8 @@ func (s *Clients) Stats() (st Stats) {
 	return st
 }
 
-// Tick does what time brings: clients that never were confirmed, that have expired without state, or whose
-// courtesy is over, are removed, and the grace period ends.
+// Tick removes clients that expired unconfirmed or without state, and those whose courtesy is over. It ends the grace
+// period when its time is up.
 func (s *Clients) Tick(now time.Time) (a Actions) {
 	s.mu.Lock()
 	for _, c := range s.byID {
@@ -123,7 +123,7 @@ func (s *Clients) ExpireHolders(file FileKey, now time.Time) (a Actions, any boo
 	return a, any
 }
 
-// remove ends a client ID, its sessions and its state. Clients.mu is held.
+// removeLocked ends a client ID, its sessions and its state.
 func (s *Clients) removeLocked(c *Client) Actions {
 	for _, se := range c.sessions {
 		s.endSessionLocked(se)
@@ -150,14 +150,14 @@ func (s *Clients) removeLocked(c *Client) Actions {
 }
 
 // endGrace forgets the records of clients that did not come back, or came back and did not reclaim:
-// what they held may now be given to others. Called without mu.
+// what they held may now be given to others. It takes mu.
 func (s *Clients) endGrace() Actions {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.endGraceLocked()
 }
 
-// endGraceLocked is endGrace with mu held.
+// endGraceLocked is endGrace for a caller that holds mu.
 func (s *Clients) endGraceLocked() (a Actions) {
 	a.GraceOver = true
 	alive := map[string]bool{}

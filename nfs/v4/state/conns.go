@@ -9,14 +9,14 @@ import (
 // maxConns is how many connections a session remembers: the latest.
 const maxConns = 64
 
-// connSet is the connections bound to a session (RFC 8881 2.10.3.1). Most requests come on one that is known: for them it is
-// read without a lock.
+// connSet is the connections bound to a session (RFC 8881 2.10.3.1). Most requests come on a connection that is bound
+// already, so it is read without a lock.
 type connSet struct {
 	list atomic.Pointer[[]uint64] // the latest first; replaced, never changed
-	mu   sync.Mutex               // of those who replace list
+	mu   sync.Mutex               // held to replace list
 }
 
-// Bind makes a connection one of the session's (RFC 8881 18.34).
+// Bind binds a connection to the session (RFC 8881 18.34).
 func (se *Session) Bind(conn uint64) { se.conns.add(conn) }
 
 func (s *connSet) has(conn uint64) bool {

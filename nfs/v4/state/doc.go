@@ -1,11 +1,10 @@
 // Package state is what an NFSv4.1 server remembers of its clients: client IDs, sessions and
 // their slots, opens, byte-range locks' stateids, leases and the grace period (RFC 8881 2.4, 2.10, 8, 9).
 //
-// It does no I/O and has no clock or goroutine: every call that depends on time is
-// handed the time, and what must happen outside comes back as values: [Resource]s
-// to release, [LockState]s to unlock, records to write or to forget ([Actions]). The caller does that
-// after the call has returned, so never under a lock of this package. Share reservations, which are memory only and call
-// nobody back, it claims of package vfs/lock itself.
+// It does no I/O and has no clock or goroutine. Every call that depends on time gets the time as an argument. What the
+// caller must do is returned as [Actions]: resources to release, locks to unlock, records to forget. The caller does it
+// after the call has returned, so never under a lock of this package. The package claims share reservations from package
+// vfs/lock itself: that takes memory only, and calls nothing back.
 //
 // # Owners and locks
 //
@@ -14,14 +13,13 @@
 //	Clients  client IDs by number and by owner, sessions by ID, CREATE_SESSION's slot, what each address has
 //	Client   the opens, locks and stateids of one client
 //	slot     one slot of a session and its cached reply
-//	Grace    who has yet to reclaim
+//	Grace    the clients that have yet to reclaim
 //
-// They are taken in the order Clients, Client, Grace; those of package vfs/lock behind them. A slot's is taken alone. Leases
-// and counts of requests in progress are atomic.
+// They are taken in the order Clients, Client, Grace, and those of package vfs/lock after them. A slot's mutex is taken
+// alone. Leases and the counts of requests in progress, of states and of owners are atomic.
 //
 // # Courtesy
 //
-// A client whose lease has expired keeps its state until another client's
-// request conflicts with it: the caller that meets a conflict
-// has [Clients.Expire] or [Clients.ExpireHolders] remove the holder, and tries again.
+// A client whose lease has expired keeps its state until another client's request conflicts with it. The caller that
+// meets the conflict removes the holder with [Clients.Expire] or [Clients.ExpireHolders], and tries again.
 package state

@@ -74,7 +74,7 @@ func (s *Clients) ExchangeID(owner []byte, v proto.Verifier, who Caller, flags u
 	return c.exchangedLocked(), a, proto.OK
 }
 
-// update is EXCHANGE_ID with EXCHGID4_FLAG_UPD_CONFIRMED_REC_A of the owner's confirmed client ID; c is nil if there is none.
+// updateLocked is EXCHANGE_ID with EXCHGID4_FLAG_UPD_CONFIRMED_REC_A of the owner's confirmed client ID; c is nil if there is none.
 func (c *Client) updateLocked(v proto.Verifier, p Principal, now time.Time) (Exchanged, proto.Status) {
 	switch {
 	case c == nil: // 7: no confirmed record
@@ -98,7 +98,7 @@ func (s *Clients) newID() uint64 {
 	}
 }
 
-// exchanged is EXCHANGE_ID's view of the client. Clients.mu is held.
+// exchangedLocked returns the result of EXCHANGE_ID for the client.
 func (c *Client) exchangedLocked() Exchanged {
 	e := Exchanged{ClientID: c.ID, Seq: c.create.seq + 1, Flags: FlagUseNonPNFS}
 	if c.confirmed {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// quiet is how long nobody has reclaimed anything when the grace period ends.
+// quiet is how long nobody must have reclaimed anything before the grace period ends.
 const quiet = 2 * time.Second
 
 // Grace is the grace period (RFC 8881 8.4.2): after a restart, while clients that had state reclaim it, nobody gets new state.
@@ -16,7 +16,7 @@ type Grace struct {
 	mu    sync.Mutex
 	until time.Time
 	last  time.Time       // of the last reclaim
-	limit time.Time       // by then it is over, however many reclaim
+	limit time.Time       // the period ends by then, even while clients reclaim
 	known map[string]bool // records of the former run: true once their client is done
 	left  int             // of known, those not done
 }
@@ -31,7 +31,7 @@ func newGrace(known []string, now time.Time, length time.Duration) *Grace {
 	return g
 }
 
-// Active reports whether it lasts.
+// Active reports whether the grace period lasts.
 func (g *Grace) Active() bool { return g.active.Load() }
 
 // MayReclaim reports whether the client of the record had state in the former run.
@@ -42,7 +42,7 @@ func (g *Grace) MayReclaim(record string) bool {
 	return ok
 }
 
-// Reclaimed notes that a client is busy reclaiming: the period does not end under its hands (RFC 8881 8.4.2.1).
+// Reclaimed notes that a client has just reclaimed something. The period goes on for a while (RFC 8881 8.4.2.1).
 func (g *Grace) Reclaimed(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,7 +70,7 @@ func (g *Grace) expire(now time.Time) bool {
 	return g.active.Swap(false)
 }
 
-// missing are the records of those who never finished; from now on they may not reclaim.
+// missing returns the records of the clients that never finished, which may not reclaim any more.
 func (g *Grace) missing() (out []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

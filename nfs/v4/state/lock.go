@@ -30,7 +30,7 @@ func (l *LockState) owner() string { return l.Owner.ID }
 func (l *LockState) File() FileKey { return l.file }
 
 // BeginLock prepares a LOCK by a lock-owner that has, as far as the client knows, no stateid for the file: it finds
-// or makes one below the open (RFC 8881 18.10). write tells that the lock is for writing. EndLock must follow.
+// or creates one below the open (RFC 8881 18.10). write: the lock is for writing. EndLock must follow.
 func (c *Client) BeginLock(open *proto.StateID, file FileKey, owner []byte, write bool) (*LockState, proto.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *Client) BeginLock(open *proto.StateID, file FileKey, owner []byte, writ
 	return l, proto.OK
 }
 
-// ContinueLock prepares a LOCK or LOCKU by the stateid of locks. unlock tells that it is a LOCKU. EndLock must follow.
+// ContinueLock prepares a LOCK or LOCKU by the stateid of locks. unlock: it is a LOCKU. EndLock must follow.
 func (c *Client) ContinueLock(sid *proto.StateID, file FileKey, write, unlock bool) (*LockState, proto.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,8 @@ func (c *Client) ContinueLock(sid *proto.StateID, file FileKey, write, unlock bo
 }
 
 // EndLock ends what BeginLock or ContinueLock began. If the arbiter agreed the stateid advances; a stateid
-// that never had a lock disappears otherwise. closed tells that the open has ended meanwhile: what was locked must be unlocked.
+// that never had a lock disappears otherwise. If closed is true the open has ended meanwhile: the caller must unlock what
+// it has locked.
 func (c *Client) EndLock(l *LockState, agreed bool) (sid proto.StateID, closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +95,7 @@ func (c *Client) EndLock(l *LockState, agreed bool) (sid proto.StateID, closed b
 	return l.wire(), false
 }
 
-// lockable reports whether the open allows a lock (RFC 8881 18.10.3). Called with mu held.
+// lockableLocked reports whether the open allows a lock (RFC 8881 18.10.3).
 func (o *Open) lockableLocked(write bool) proto.Status {
 	access, _ := o.union()
 	if write && access&ShareWrite == 0 || !write && access&ShareRead == 0 {
@@ -103,7 +104,7 @@ func (o *Open) lockableLocked(write bool) proto.Status {
 	return proto.OK
 }
 
-// dropLock removes a LockState. Called with mu held.
+// dropLockLocked removes a LockState.
 func (c *Client) dropLockLocked(l *LockState) {
 	c.dropLocked(l)
 	delete(c.locks, openKey{l.Owner.ID, l.file})

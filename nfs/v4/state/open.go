@@ -75,10 +75,10 @@ func (o *Open) union() (access, deny Share) {
 	return access, deny
 }
 
-// AddOpen records that owner has opened the file with res, unless others' share reservations forbid it, and returns the
-// stateid. Others come down to caching keep first: until they have answered the status is NFS4ERR_DELAY. With that or NFS4ERR_SHARE_DENIED,
-// Actions.Wait says what to wait for before the next try, if there is anything. If the owner had the file open in the same way
-// already, or the open fails, res is handed back to be released.
+// AddOpen records that owner has opened the file with res, and returns the stateid. A share reservation that forbids it is
+// NFS4ERR_SHARE_DENIED. Other clients that cache more than keep are recalled first: until they have answered the status is
+// NFS4ERR_DELAY. With either status, Actions.Wait is what to wait for before the next try, or nil. If the owner has
+// the file open in the same way already, or the open fails, Actions.Release holds res.
 func (c *Client) AddOpen(owner []byte, file FileKey, access, deny Share, keep lock.Caching, res Resource) (proto.StateID, Actions, proto.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +118,7 @@ func (c *Client) AddOpen(owner []byte, file FileKey, access, deny Share, keep lo
 // holder is the client to the arbiter.
 func (c *Client) holder() lock.CacheKey { return lock.CacheKey{Proto: ProtoNFS4, Client: c.ID} }
 
-// wait notes what an open that was not made has to wait for, and returns its status.
+// wait notes what a refused open has to wait for, and returns its status.
 func (a *Actions) wait(rc *lock.Recall, err error) proto.Status {
 	a.Wait = rc
 	switch {
@@ -173,7 +173,7 @@ func (c *Client) CloseOpen(sid *proto.StateID, file FileKey) (Actions, proto.Sta
 	return c.dropOpenLocked(o), proto.OK
 }
 
-// dropOpen removes an Open, with its locks. Called with mu held.
+// dropOpenLocked removes an Open, with its locks.
 func (c *Client) dropOpenLocked(o *Open) (a Actions) {
 	for len(o.locks) > 0 {
 		l := o.locks[len(o.locks)-1]
@@ -190,7 +190,7 @@ func (c *Client) dropOpenLocked(o *Open) (a Actions) {
 	return a
 }
 
-// open finds the open of a stateid. Called with mu held.
+// openLocked finds the open of a stateid.
 func (c *Client) openLocked(sid *proto.StateID, file FileKey) (*Open, proto.Status) {
 	s, st := c.findLocked(sid, &file)
 	if st != proto.OK {

@@ -31,7 +31,7 @@ type peer struct {
 	held stateCount // changed under Client.mu, by each of its clients
 }
 
-// peer finds the account of an address, or opens it. Clients.mu is held.
+// peerLocked finds what an address has of the tables, or creates an empty entry.
 func (s *Clients) peerLocked(addr netip.Addr) *peer {
 	p := s.peers[addr]
 	if p == nil {
@@ -41,8 +41,8 @@ func (s *Clients) peerLocked(addr netip.Addr) *peer {
 	return p
 }
 
-// makeRoom sees to it that an address can have another client ID; otherwise it returns false. Client IDs that nobody has
-// confirmed go first. Clients.mu is held.
+// makeRoomLocked makes room for another client ID of an address, and reports whether there is room. It removes unconfirmed
+// client IDs first.
 func (s *Clients) makeRoomLocked(addr netip.Addr, now time.Time, a *Actions) bool {
 	of := func(c *Client) bool { return c.peer.addr == addr }
 	if p := s.peers[addr]; p != nil {
@@ -56,8 +56,8 @@ func (s *Clients) makeRoomLocked(addr netip.Addr, now time.Time, a *Actions) boo
 	return len(s.byID) < s.cfg.MaxClients || s.evictLocked(now, a, func(*Client) bool { return true })
 }
 
-// evict removes one of the clients that match: the oldest unconfirmed one, or else the one that has been expired for longest.
-// It returns false if there is neither. Clients.mu is held.
+// evictLocked removes one of the clients that match: the oldest unconfirmed one, or else the one that expired first.
+// It returns false if there is neither.
 func (s *Clients) evictLocked(now time.Time, a *Actions, match func(*Client) bool) bool {
 	c := s.oldestLocked(now, func(c *Client) bool { return match(c) && !c.confirmed })
 	if c == nil {
@@ -70,9 +70,9 @@ func (s *Clients) evictLocked(now time.Time, a *Actions, match func(*Client) boo
 	return true
 }
 
-// makeSessionRoom sees to it that the peer can have another session with these attributes, of which it reduces the slots to
-// what the budget of reply caches has, and returns what is reserved of that. It returns 0 if there is no room.
-// What an address has too much of, only its own expired clients make room for. Clients.mu is held.
+// makeSessionRoomLocked makes room for another session of the peer. It reduces the slots in fore to what the budget of
+// reply caches allows, and returns the bytes it has reserved of that budget, or 0 if there is no room. An address that has
+// used up its own part gets room from its own expired clients only.
 func (s *Clients) makeSessionRoomLocked(p *peer, fore *proto.ChannelAttrs, now time.Time, a *Actions) int64 {
 	per := int64(fore.MaxResponseCached) + slotOverhead
 	for p.sessions >= max(1, s.cfg.MaxAllSessions/addressShare) || s.cfg.ReplyCache/addressShare-p.replies < per {
@@ -94,8 +94,8 @@ func (s *Clients) makeSessionRoomLocked(p *peer, fore *proto.ChannelAttrs, now t
 	return n
 }
 
-// evictExpired removes the client with sessions that has been expired for longest, of the peer if that is not nil. It returns
-// false if there is none. Clients.mu is held.
+// evictExpiredLocked removes the client with sessions that expired first, of the peer if that is not nil. It returns false
+// if there is none.
 func (s *Clients) evictExpiredLocked(now time.Time, a *Actions, of *peer) bool {
 	c := s.oldestLocked(now, func(c *Client) bool {
 		return (of == nil || c.peer == of) && len(c.sessions) > 0 && c.Expired(now)
@@ -107,7 +107,7 @@ func (s *Clients) evictExpiredLocked(now time.Time, a *Actions, of *peer) bool {
 	return true
 }
 
-// oldest is the client that matches and has been silent for longest, or nil. Clients.mu is held.
+// oldestLocked is the client that matches and has been silent for longest, or nil.
 func (s *Clients) oldestLocked(now time.Time, match func(*Client) bool) (oldest *Client) {
 	for _, c := range s.byID {
 		if match(c) && (oldest == nil || c.age(now) > oldest.age(now)) {
@@ -117,7 +117,7 @@ func (s *Clients) oldestLocked(now time.Time, match func(*Client) bool) (oldest 
 	return oldest
 }
 
-// endSession takes a session out of the tables, and gives back what it had of the budgets. Clients.mu is held.
+// endSessionLocked removes a session from the tables, and returns its bytes to the budgets.
 func (s *Clients) endSessionLocked(se *Session) {
 	se.dead.Store(true)
 	delete(s.sessions, se.ID)
@@ -127,7 +127,7 @@ func (s *Clients) endSessionLocked(se *Session) {
 	s.replies -= se.replies
 }
 
-// endPeer closes the account of an address that has nothing any more. Clients.mu is held.
+// endPeerLocked forgets an address that has no client ID any more.
 func (s *Clients) endPeerLocked(p *peer) {
 	if p.clients == 0 {
 		delete(s.peers, p.addr)

@@ -75,7 +75,7 @@ func (s *Clients) CreateSession(args SessionArgs, who Caller, now time.Time) (Ne
 	return n, a, status
 }
 
-// createSession is CreateSession of a client ID that may have one. Clients.mu is held.
+// createSessionLocked is CreateSession of a client ID that may have one.
 func (s *Clients) createSessionLocked(c *Client, args *SessionArgs, conn uint64, now time.Time) (n NewSession, a Actions, st proto.Status) {
 	if args.Flags&^flagsOfCreateSession != 0 {
 		return n, a, proto.ErrInval
@@ -85,7 +85,7 @@ func (s *Clients) createSessionLocked(c *Client, args *SessionArgs, conn uint64,
 		return n, a, st
 	}
 	if b := &args.Back; b.MaxOps != 0 && (b.MaxRequest < minMessage || b.MaxResponse < minMessage || b.MaxOps < 2) {
-		return n, a, proto.ErrTooSmall // no callback fits (RFC 8881 18.36.3); whoever wants none at all may say 0
+		return n, a, proto.ErrTooSmall // no callback fits (RFC 8881 18.36.3); a client that wants none may say 0
 	}
 	if len(c.sessions) >= s.cfg.MaxSessions {
 		return n, a, proto.ErrNoSpc
@@ -105,11 +105,11 @@ func (s *Clients) createSessionLocked(c *Client, args *SessionArgs, conn uint64,
 	binary.BigEndian.PutUint64(se.ID[8:], s.cfg.Random())
 	s.sessions[se.ID] = se
 	c.sessions = append(c.sessions, se)
-	// There is no back channel: its attributes are those asked for, which every client accepts, and no flag says it is there.
+	// There is no back channel, and no flag announces one. The reply repeats its attributes, which every client accepts.
 	return NewSession{ID: se.ID, Fore: fore, Back: args.Back}, a, proto.OK
 }
 
-// confirm makes a client ID the one of its owner; a former one, of the client before it restarted, ends. Clients.mu is held.
+// confirmLocked makes a client ID the one of its owner. The client ID from before the client's restart ends.
 func (s *Clients) confirmLocked(c *Client) (a Actions) {
 	r := s.byOwner[c.owner]
 	recorded := s.grace.MayReclaim(c.Record())

@@ -31,13 +31,13 @@ type slot struct {
 type Turn struct {
 	session *Session
 	slot    *slot
-	// Replay: the request was executed before. Cached tells that its reply is
-	// available; without, the operation behind SEQUENCE gets ErrRetryUncachedRep.
+	// Replay: the request was executed before. Cached: its reply is available; otherwise the operation
+	// behind SEQUENCE gets ErrRetryUncachedRep.
 	Replay, Cached bool
 }
 
-// Begin begins the execution of a request (RFC 8881 2.10.6.1). For a replay there is nothing to execute, and head with the
-// reply appended is returned.
+// Begin begins the execution of a request (RFC 8881 2.10.6.1). A replay is not executed: Begin returns head with the
+// cached reply appended.
 func (se *Session) Begin(q *Sequence, head []byte, now time.Time) (Turn, []byte, proto.Status) {
 	if q.Slot >= uint32(len(se.slots)) {
 		return Turn{}, head, proto.ErrBadSlot
