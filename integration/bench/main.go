@@ -1,15 +1,15 @@
-// Command bench measures the server for those who develop it, and prints tables of ratios.
-// Machines are noisy, so both sides of each ratio are measured in one run, in turn.
+// Command bench measures the server for its developers and prints tables of ratios.
+// Machines are noisy, so both sides of each ratio are measured alternately in one run.
 //
 //	go run ./integration/bench [-rounds N] [-quick] [-dir DIR] [-only PART] [-profile FILE]
 //	go run ./integration/bench guest [flags]
 //
 // The first form measures on this machine, with our own client: the server over RDMA
-// beside TCP, beside Samba, and the RDMA providers by themselves.
+// against TCP and against Samba, and the RDMA providers alone.
 //
-// The second form measures beside the kernel's servers, knfsd and ksmbd, in a Linux guest:
-// package guests says how, "guest -h" lists its flags. With -beside FILE it measures
-// another build of our server in the same turns: before and after a change.
+// The second form compares with the kernel's servers, knfsd and ksmbd, in a Linux guest.
+// See package guests; "guest -h" lists its flags. With -beside FILE it also measures
+// another build of our server, for example from before a change.
 package main
 
 import (
@@ -51,9 +51,9 @@ func dispatch(ctx context.Context, args []string) error {
 func hereMain(ctx context.Context, args []string) error {
 	flag := flag.NewFlagSet("bench", flag.ExitOnError)
 	rounds := flag.Int("rounds", 5, "measurements of each kind; the medians are printed")
-	quick := flag.Bool("quick", false, "measure a tenth, to see that it works")
-	dir := flag.String("dir", "/dev/shm", "where the share lies: memory, so that no disk is measured")
-	only := flag.String("only", "", "measure just a part: provider (with what a work request costs, as root also on rxe and siw in guests), nfs, smb (our client, on SMB Direct and TCP), or samba (beside Samba, with smbtorture)")
+	quick := flag.Bool("quick", false, "measure only a tenth, to check that the program works")
+	dir := flag.String("dir", "/dev/shm", "directory for the share; the default is in memory, so that no disk is measured")
+	only := flag.String("only", "", "measure only a part: provider (with the cost of a work request, as root also on rxe and siw in guests), nfs, smb (our client, on SMB Direct and TCP), or samba (against Samba, with smbtorture)")
 	profile := flag.String("profile", "", "write a CPU profile of the server during its first measurements")
 	_ = flag.Parse(args) // exits on an error
 	if flag.NArg() > 0 {
@@ -70,7 +70,7 @@ func run(ctx context.Context, rounds int, quick bool, dir, only, profile string)
 	switch only {
 	case "", "provider", "nfs", "smb", "samba":
 	default:
-		return fmt.Errorf("-only %s: it is provider, nfs, smb or samba", only)
+		return fmt.Errorf("-only %s: must be provider, nfs, smb or samba", only)
 	}
 	var rows []row
 	if only == "" || only == "provider" {
@@ -134,7 +134,7 @@ func run(ctx context.Context, rounds int, quick bool, dir, only, profile string)
 	return nil
 }
 
-// The aims of the provider's figures, with CRC off.
+// aims are the aims for the provider's ratios with CRC off.
 var aims = map[string]struct {
 	text string
 	met  func(float64) bool
@@ -146,7 +146,7 @@ var aims = map[string]struct {
 	"SEND 4 KiB ping-pong":   {"≤ 1.5", func(r float64) bool { return r <= 1.5 }},
 }
 
-// providerRows measures the iwarp provider by itself, without and with CRC.
+// providerRows measures the iwarp provider alone, without and with CRC.
 func providerRows(ctx context.Context, rounds, scale int) ([]row, error) {
 	rows := []row{{what: "iWARP in Go beside a TCP stream"}}
 	for _, crc := range []bool{false, true} {

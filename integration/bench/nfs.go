@@ -17,7 +17,7 @@ var nfsLoads = []load{
 	{"NFS random READ 4 KiB, depth 1", false, 4 << 10, 1, 1500},
 }
 
-// nfsRows measures the same server over RDMA and over TCP, in turn.
+// nfsRows measures the same server over RDMA and over TCP alternately.
 func (r *rig) nfsRows(ctx context.Context, rounds, scale int) ([]row, error) {
 	rdma, err := r.dial(ctx, "RDMA", "nfs", "iwarp", r.iwarp, bench.SMBOptions{})
 	if err != nil {
@@ -36,14 +36,14 @@ func (r *rig) nfsRows(ctx context.Context, rounds, scale int) ([]row, error) {
 			return nil, err
 		}
 		rows = append(rows, compareCost(l.what, l.size, f[0].series, f[1].series))
-		// What the runtime does beside the READs (timers, the collector) shows as hundredths.
+		// The runtime's own allocations (timers, the collector) add hundredths.
 		mallocs := stats.Median(f[0].mallocs)
 		rows = append(rows, row{what: l.what + ", server's allocations", unit: "/op", ours: mallocs, aim: "0", met: mallocs < 0.5})
 	}
 	return rows, nil
 }
 
-// idleRows measures what the server's process grows by for a connection that does nothing.
+// idleRows measures by how much the server's process grows for an idle connection.
 func (r *rig) idleRows(ctx context.Context) ([]row, error) {
 	const n = 100
 	grow := func(dial func() (func(), error)) (perConn float64, err error) {

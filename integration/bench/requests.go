@@ -26,8 +26,8 @@ import (
 //go:embed requests.sh
 var requestsScript string
 
-// requestRows measures what a work request costs with each provider: here, and in guests, with the devices that the
-// kernel has in software. What is compared is measured in the same place: a system call costs many times as much in a guest.
+// requestRows measures the cost of a work request with each provider, here and in guests, with the kernel's software
+// devices. It compares only figures from the same place, because a system call costs many times as much in a guest.
 func requestRows(ctx context.Context, rounds, scale int) ([]row, error) {
 	here, err := requestCosts(ctx, netip.Addr{}, rounds, 4000*scale)
 	if err != nil {
@@ -59,8 +59,8 @@ func requestRows(ctx context.Context, rounds, scale int) ([]row, error) {
 	return t.rows(), nil
 }
 
-// requestCosts measures the providers of this process, and libibverbs on the device with
-// that address, if there is one.
+// requestCosts measures the providers that need no device, and libibverbs on the device
+// with that address if it is valid.
 func requestCosts(ctx context.Context, device netip.Addr, rounds, messages int) (costs []provider.Cost, err error) {
 	m := mem.New(mem.Config{})
 	w, err := iwarp.New(iwarp.Config{})
@@ -83,7 +83,7 @@ func requestCosts(ctx context.Context, device netip.Addr, rounds, messages int) 
 	return provider.Requests(ctx, subjects, rounds, messages)
 }
 
-// requestsMain is "bench requests ADDR", which runs in the guests and writes the costs as JSON.
+// requestsMain is the command "bench requests ADDR". It runs in the guests and writes the costs as JSON.
 func requestsMain(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("bench requests", flag.ExitOnError)
 	rounds := f.Int("rounds", 5, "measurements of each kind")
@@ -100,10 +100,10 @@ func requestsMain(ctx context.Context, args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(costs)
 }
 
-// buildCost builds what measures in the guest, in a directory of its own, or says what it takes.
+// buildCost builds the program for the guests in a new directory. Its error says which packages are missing.
 func buildCost(ctx context.Context) (string, error) {
 	if os.Getuid() != 0 {
-		return "", errors.New("guests want root")
+		return "", errors.New("the guests need root")
 	}
 	if _, err := guest.FindKernel(guest.UML); err != nil {
 		return "", err
@@ -130,7 +130,7 @@ func buildCost(ctx context.Context) (string, error) {
 	return bin, nil
 }
 
-// costsInGuest measures in a guest with a device of a kind.
+// costsInGuest measures in a guest that has a device of a kind.
 func costsInGuest(ctx context.Context, kind, bin string, rounds, messages int) (costs []provider.Cost, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -150,7 +150,7 @@ func costsInGuest(ctx context.Context, kind, bin string, rounds, messages int) (
 		err = fmt.Errorf("status %d", r.Status)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; the guest said:\n%s", err, r.Output)
+		return nil, fmt.Errorf("%w; the guest's output:\n%s", err, r.Output)
 	}
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(bin), "costs"))
 	if err != nil {
@@ -159,11 +159,11 @@ func costsInGuest(ctx context.Context, kind, bin string, rounds, messages int) (
 	return costs, json.Unmarshal(text, &costs)
 }
 
-// requestTable has the rows of work requests, by what is compared. A row needs both of
-// its sides: it is left out where a provider was not measured.
+// requestTable holds the rows of work requests, by comparison. It omits a row if one of
+// its sides was not measured.
 type requestTable struct{ beside, chains, mallocs []row }
 
-// add enters what was measured in one place: in a guest with a device of a kind, or, where kind is empty, here.
+// add adds the costs measured in one place: in a guest with a device of a kind, or here if kind is empty.
 func (t *requestTable) add(kind string, costs []provider.Cost) {
 	find := func(name string, chain int) *provider.Cost {
 		i := slices.IndexFunc(costs, func(c provider.Cost) bool { return c.Provider == name && c.Chain == chain })
@@ -196,7 +196,7 @@ func (t *requestTable) add(kind string, costs []provider.Cost) {
 		if kind != "" && c.Provider != "verbs" {
 			continue // as here
 		}
-		// What the runtime does beside them shows as thousandths.
+		// The runtime's own allocations add thousandths.
 		mallocs := max(stats.Median(c.Mallocs), stats.Median(one.Mallocs))
 		t.mallocs = append(t.mallocs, row{what: name + ", allocations", unit: "/op", ours: mallocs, aim: "0", met: mallocs < 0.05})
 	}

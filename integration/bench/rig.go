@@ -27,7 +27,7 @@ import (
 
 const fileSize = 64 << 20
 
-// rig is a server in a process of its own, and what it takes to be its client.
+// rig is a server in its own process, with the resources of its clients.
 type rig struct {
 	work    string
 	cmd     *exec.Cmd
@@ -130,7 +130,7 @@ log: {level: warn}
 	return r, nil
 }
 
-// up waits until the server answers.
+// up waits until the server accepts requests.
 func (r *rig) up(ctx context.Context) error {
 	for {
 		if _, err := r.metric("process_resident_memory_bytes"); err == nil {
@@ -158,7 +158,7 @@ func (r *rig) close() {
 	_ = os.RemoveAll(r.work)
 }
 
-// memory is the client's registered memory.
+// memory returns the client's registered memory.
 func (r *rig) memory(d rdma.Device) (*rdma.Memory, error) {
 	r.memOnce.Do(func() {
 		pd, err := d.AllocPD()
@@ -170,7 +170,7 @@ func (r *rig) memory(d rdma.Device) (*rdma.Memory, error) {
 	return r.mem, r.memErr
 }
 
-// metric is the sum of the samples of a metric of the server's.
+// metric returns the sum of the samples of one of the server's metrics.
 func (r *rig) metric(name string) (float64, error) {
 	resp, err := http.Get(r.metrics)
 	if err != nil {
@@ -197,7 +197,7 @@ func (r *rig) metric(name string) (float64, error) {
 	return sum, nil
 }
 
-// profile writes a CPU profile of the server from now until stop, or a minute.
+// profile writes a CPU profile of the server from now until stop is called, or for a minute.
 func (r *rig) profile(ctx context.Context, file string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -229,7 +229,7 @@ func (r *rig) profile(ctx context.Context, file string) (stop func()) {
 	}
 }
 
-// cpu is the processor time the server has used.
+// cpu returns the processor time that the server has used.
 func (r *rig) cpu() (time.Duration, error) { return cputime.Process(r.cmd.Process.Pid) }
 
 // withSamba starts Samba on the same share.

@@ -15,15 +15,15 @@ import (
 	conf "fileserver/integration/samba"
 )
 
-// samba is a newer Samba's smbd on the same directory, to compare with.
+// samba is the smbd of a newer Samba on the same directory, to compare with.
 type samba struct {
-	tree string // where it and smbtorture are; for chroot
+	tree string // the directory for chroot with smbd and smbtorture
 	cmd  *exec.Cmd
 	gone chan error
 	addr netip.AddrPort
 }
 
-// sambaMount is where the tree shows the rig's directory, in a mount namespace of smbd's own.
+// sambaMount is the mount point of the rig's directory in the tree, in smbd's own mount namespace.
 const sambaMount = "/mnt"
 
 // startSamba starts the smbd of tree (package debian) on the share below work.
@@ -53,7 +53,7 @@ func startSamba(tree, work, share string) (*samba, error) {
 		gone: make(chan error, 1), addr: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port),
 	}
 	s.cmd.Env = append(os.Environ(), "WORK="+work, "TREE="+tree, "PASSWORD="+smbPassword)
-	conf.Prepare(s.cmd) // the group's CPU time is smbd's
+	conf.Prepare(s.cmd) // cpu then measures only smbd's group
 	var out strings.Builder
 	s.cmd.Stdout, s.cmd.Stderr = &out, &out
 	if err := s.cmd.Start(); err != nil {
@@ -75,21 +75,21 @@ func startSamba(tree, work, share string) (*samba, error) {
 	return nil, fmt.Errorf("smbd does not listen on %v", s.addr)
 }
 
-// version is what smbd says it is, such as 4.25.1.
+// version returns smbd's version, such as 4.25.1.
 func (s *samba) version(ctx context.Context) string {
 	out, _ := s.command(ctx, "smbd", "--version").Output()
 	v, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(out)), "Version "), "-")
 	return v
 }
 
-// command runs a program of the tree.
+// command returns a command that runs a program of the tree.
 func (s *samba) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "chroot", append([]string{s.tree, name}, args...)...)
 	cmd.WaitDelay = time.Second
 	return cmd
 }
 
-// cpu is the processor time that smbd and its children have used.
+// cpu returns the processor time that smbd and its children have used.
 func (s *samba) cpu() (time.Duration, error) { return cputime.Group(s.cmd.Process.Pid) }
 
 func (s *samba) close() { conf.Stop(s.cmd, s.gone) }

@@ -13,7 +13,7 @@ import (
 	"fileserver/internal/app/bench"
 )
 
-// side is one of the things that are compared: a session with the file open.
+// side is one side of a comparison: a session with the file open.
 type side struct {
 	name string
 	s    bench.Session
@@ -21,7 +21,7 @@ type side struct {
 	cpu  func() (time.Duration, error) // of the server
 }
 
-// most is the largest request, bytes, and how many are outstanding at most.
+// The size of the largest request in bytes, and the most requests outstanding.
 const (
 	mostSize  = 1 << 20
 	mostDepth = 16
@@ -46,7 +46,7 @@ func (r *rig) dial(ctx context.Context, name, proto, transport string, addr neti
 
 func (s *side) close() { _ = s.s.Close() }
 
-// load is a kind of work.
+// load is a kind of request to measure.
 type load struct {
 	what  string
 	write bool
@@ -55,7 +55,7 @@ type load struct {
 	n     int // requests of one measurement, for a scale of 1
 }
 
-// run makes n requests, those of the load at once.
+// run makes n requests, l.depth of them at once.
 func (s *side) run(ctx context.Context, l load, n int) (took time.Duration, err error) {
 	errs := make([]error, l.depth)
 	ios := make([]bench.IO, l.depth)
@@ -91,7 +91,7 @@ func (s *side) run(ctx context.Context, l load, n int) (took time.Duration, err 
 	return time.Since(start), errors.Join(errs...)
 }
 
-// mallocs is how often the server has allocated, and how often it does to be asked.
+// mallocs returns the number of the server's allocations, and how many of them the query itself causes.
 func (r *rig) mallocs() (n, look float64, err error) {
 	first, err := r.metric("go_memstats_mallocs_total")
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *rig) mallocs() (n, look float64, err error) {
 	return n, n - first, err
 }
 
-// measure makes n requests of a side in turn with others.
+// measure makes n requests of a side and returns what they cost.
 func (r *rig) measure(ctx context.Context, s *side, l load, n int) (rate float64, cpu time.Duration, mallocs float64, err error) {
 	had, look, err := r.mallocs()
 	if err != nil {
@@ -123,13 +123,13 @@ func (r *rig) measure(ctx context.Context, s *side, l load, n int) (rate float64
 	return float64(n) / took.Seconds(), after - before, max(0, has-had-look) / float64(n), err
 }
 
-// figures are what all rounds of a load give of one side.
+// figures are the results of all rounds of a load for one side.
 type figures struct {
 	series
 	mallocs []float64 // of our server, per request
 }
 
-// inTurn measures the sides, one after the other in each round.
+// inTurn measures the sides one after the other in each round.
 func (r *rig) inTurn(ctx context.Context, sides []*side, l load, rounds, scale int) ([]figures, error) {
 	out := make([]figures, len(sides))
 	for i := range rounds + 1 {

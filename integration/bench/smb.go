@@ -17,19 +17,19 @@ var smbLoads = []load{
 	{"SMB random READ 4 KiB, depth 16", false, 4 << 10, 16, 4000},
 }
 
-// smbSides are the sessions that are compared, by what they are.
+// smbSides are the sessions that are compared.
 type smbSides struct {
-	direct, tcp, signed, encrypted        *side // with our server
-	sambaTCP, sambaSigned, sambaEncrypted *side // with Samba's; nil without it
+	direct, tcp, signed, encrypted        *side // of our server
+	sambaTCP, sambaSigned, sambaEncrypted *side // of Samba; nil without it
 }
 
-// list returns those that there are, in the order in which they are measured.
+// list returns the sessions that exist, in the order of their measurements.
 func (s *smbSides) list() []*side {
 	all := []*side{s.direct, s.tcp, s.signed, s.encrypted, s.sambaTCP, s.sambaSigned, s.sambaEncrypted}
 	return slices.DeleteFunc(all, func(s *side) bool { return s == nil })
 }
 
-// dialSMB makes the sessions.
+// dialSMB sets up the sessions.
 func (r *rig) dialSMB(ctx context.Context) (s smbSides, err error) {
 	dial := func(name, transport string, addr netip.AddrPort, sign, encrypt bool) *side {
 		if err != nil {
@@ -60,7 +60,7 @@ func (r *rig) dialSMB(ctx context.Context) (s smbSides, err error) {
 	return s, err
 }
 
-// smbRows measures SMB over SMB Direct beside TCP, and TCP signed and encrypted beside plain.
+// smbRows compares SMB Direct with TCP, signed and encrypted TCP with plain, and each of these over TCP with Samba.
 func (r *rig) smbRows(ctx context.Context, rounds, scale int) ([]row, error) {
 	s, err := r.dialSMB(ctx)
 	sides := s.list()

@@ -10,19 +10,19 @@ import (
 	"fileserver/integration/bench/stats"
 )
 
-// row is a line of the table: ours against theirs. One without a unit is a heading.
+// row is a line of the table: our figures against theirs. A row without a unit is a heading.
 type row struct {
 	what         string
 	unit         string
 	ours, theirs float64
 	ratio        float64
-	span         string // of the ratios, the least and the greatest; empty: not known
+	span         string // the least and the greatest ratio; empty: not known
 	cpu          cost
-	aim          string // as text; empty: none was set
+	aim          string // as text; empty: no aim
 	met          bool
 }
 
-// cost is the server's processor time; without a unit it was not measured.
+// cost is the server's processor time. Without a unit it was not measured.
 type cost struct {
 	unit         string
 	ours, theirs float64
@@ -36,7 +36,7 @@ func print(rows []row) {
 	for _, r := range rows {
 		wide = max(wide, len(r.what))
 	}
-	name := func(what string) string { return what + strings.Repeat(" ", wide-len(what)) } // names to the left, figures to the right
+	name := func(what string) string { return what + strings.Repeat(" ", wide-len(what)) } // aligns names left; the writer aligns figures right
 	heading := func(what string) {
 		fmt.Fprintf(w, "%s\tours\tbeside\tunit\tratio\trange\tserver's CPU: ours\tbeside\tunit\tratio\trange\taim\t\t\n", name(what))
 	}
@@ -63,7 +63,7 @@ func print(rows []row) {
 	w.Flush()
 }
 
-// pair is five cells of the table.
+// pair formats five cells of the table.
 func pair(ours, theirs float64, unit string, ratio float64, span string) string {
 	if theirs == 0 {
 		return fmt.Sprintf("%s\t-\t%s\t-\t", number(ours), unit)
@@ -71,7 +71,7 @@ func pair(ours, theirs float64, unit string, ratio float64, span string) string 
 	return fmt.Sprintf("%s\t%s\t%s\t%.2f\t%s", number(ours), number(theirs), unit, ratio, span)
 }
 
-// number has three digits, and all of those before the point.
+// number formats v with three digits, or with all digits before the point.
 func number(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)
@@ -79,19 +79,19 @@ func number(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// span is the range of the ratios.
+// span formats the range of the ratios.
 func span(c stats.Comparison) string { return fmt.Sprintf("%.2f…%.2f", c.Least, c.Most) }
 
-// compare makes a row of figures measured in turn.
+// compare returns a row for figures that were measured alternately.
 func compare(what, unit string, ours, theirs []float64) row {
 	c := stats.Compare(ours, theirs)
 	return row{what: what, unit: unit, ours: c.Ours, theirs: c.Theirs, ratio: c.Ratio, span: span(c)}
 }
 
-// series are measurements of one kind, in turn with others.
+// series holds the measurements of one kind, one for each round.
 type series struct {
 	rate []float64 // operations per second
-	cpu  []float64 // of the server, microseconds per operation
+	cpu  []float64 // the server's, microseconds per operation
 }
 
 func (s *series) add(rate float64, operations int, cpu time.Duration) {
@@ -99,7 +99,8 @@ func (s *series) add(rate float64, operations int, cpu time.Duration) {
 	s.cpu = append(s.cpu, max(1, float64(cpu.Microseconds()))/float64(max(1, operations)))
 }
 
-// compareCost makes a row of figures measured in turn, of operations that move size bytes: large ones cost seconds per GB (1e9 bytes).
+// compareCost returns a row for series that were measured alternately. The operations move size bytes; the cost of large ones is in
+// seconds per GB (1e9 bytes).
 func compareCost(what string, size int, ours, theirs series) row {
 	r := compare(what, "op/s", ours.rate, theirs.rate)
 	unit, per := "us/op", 1.0

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// tortureLoad is one of smbtorture's benchmarks, which run for a time.
+// tortureLoad is one of smbtorture's benchmarks. Each runs for a fixed time.
 type tortureLoad struct {
 	what string
 	test string // below smb2.bench
@@ -18,7 +18,7 @@ type tortureLoad struct {
 	ways []protection
 }
 
-// protection is what the client asks for, and how to tell smbtorture.
+// protection is a protection of the traffic, and smbtorture's option for it.
 type protection struct{ name, option string }
 
 var (
@@ -27,7 +27,7 @@ var (
 	encrypted = protection{", encrypted", "--client-protection=encrypt"}  // AES-128-GCM
 )
 
-// An ECHO has no session, so there is only one way.
+// tortureLoads are the benchmarks. An ECHO has no session, so it cannot be protected.
 var tortureLoads = []tortureLoad{
 	{"READ 1 MiB", "read", 1 << 20, []protection{plain, signed, encrypted}},
 	{"WRITE 1 MiB", "write", 1 << 20, []protection{plain, signed, encrypted}},
@@ -37,11 +37,11 @@ var tortureLoads = []tortureLoad{
 	{"SESSION_SETUP and LOGOFF", "session-setup", 0, []protection{plain}},
 }
 
-// Of smbtorture, which is one process with one thread: two connections, so that a server with a process for each has work for two
-// processors, and requests outstanding on each.
+// smbtorture is one process with one thread. It uses two connections, so that a server with a process for each connection can use two
+// processors; tortureDepth is the number of requests outstanding on each.
 const tortureConns, tortureDepth = 2, 4
 
-// tortureRate matches the last line of a benchmark's progress: how often it did the first of what it does, per second.
+// tortureRate matches the last progress line of a benchmark: the rate of its first operation, per second.
 var tortureRate = regexp.MustCompile(`second: \w+\[num/s=([0-9,]+)[;,\]]`)
 
 // torture runs a benchmark and returns its operations per second.
@@ -59,7 +59,7 @@ func (s *samba) torture(ctx context.Context, server netip.AddrPort, l tortureLoa
 	return strconv.ParseFloat(strings.ReplaceAll(string(m[1]), ",", ""), 64)
 }
 
-// tortureRows measures our server beside Samba's, both with Samba's client.
+// tortureRows compares our server with Samba's, both with Samba's client.
 func (r *rig) tortureRows(ctx context.Context, rounds, seconds int) ([]row, error) {
 	type server struct {
 		addr netip.AddrPort
@@ -72,7 +72,7 @@ func (r *rig) tortureRows(ctx context.Context, rounds, seconds int) ([]row, erro
 			var f [2]series
 			for i := range rounds {
 				for k := range servers {
-					side := (i + k) % 2 // neither is always first
+					side := (i + k) % 2 // they take turns in going first
 					before, err := servers[side].cpu()
 					if err != nil {
 						return nil, err

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// TestTortureRate reads the last line of smbtorture's benchmarks, as Samba 4.22 and 4.25 write it.
+// TestTortureRate parses the last line of smbtorture's benchmarks in the formats of Samba 4.22 and 4.25.
 func TestTortureRate(t *testing.T) {
 	for line, want := range map[string]string{
 		"2.00 second: read[num/s=3,627;bytes/s=3,803,185,152;avslat=0.002178;minlat=0.000210;maxlat=0.019667]":        "3,627",

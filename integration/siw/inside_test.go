@@ -7,11 +7,11 @@ import (
 
 	"fileserver/integration/guest"
 	"fileserver/integration/workload"
-	_ "fileserver/rdma/verbs" // so that go test does not take an old result for the program built below
+	_ "fileserver/rdma/verbs" // so that go test does not use a cached result when the program built below changes
 )
 
-// TestInside runs the tools beside rdma/verbs, in one guest, on the kernel's rxe and on
-// its siw.
+// TestInside runs the tools against rdma/verbs in one guest, on the kernel's rxe and
+// siw.
 func TestInside(t *testing.T) {
 	for _, kind := range []string{"rxe", "siw"} {
 		t.Run(kind, func(t *testing.T) {

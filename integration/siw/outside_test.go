@@ -9,16 +9,16 @@ import (
 	"time"
 
 	"fileserver/integration/guest"
-	_ "fileserver/integration/interop" // so that go test does not take an old result for the program built below
+	_ "fileserver/integration/interop" // so that go test does not use a cached result when the program built below changes
 	"fileserver/integration/workload"
 	_ "fileserver/rdma/iwarp"
 )
 
 const firstPort = 18000
 
-// TestOutside runs the tools on the kernel's siw, the pure-Go iWARP provider being
-// outside: with CRC left to the peer, which wants none, and asked for; with FPDUs as
-// the peer takes them, of one TCP segment, and tiny ones.
+// TestOutside runs the tools on the kernel's siw against the pure-Go iWARP provider
+// outside. It varies CRC (left to the peer, which wants none; required) and the size of
+// FPDUs (the peer's choice; one TCP segment; tiny).
 func TestOutside(t *testing.T) {
 	for name, args := range map[string][]string{"plain": nil, "crc": {"--crc"}, "segments": {"--fpdu", "1448"}, "tiny": {"--crc", "--fpdu", "128"}} {
 		t.Run(name, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestOutside(t *testing.T) {
 			ctx := workload.Within(t, 3*time.Minute)
 			runs := append(rpings(), perftests(true)...)
 			runs = slices.DeleteFunc(runs, func(r run) bool {
-				// QEMU's network leads outwards only. Not all is worth its time in all ways.
+				// With QEMU's network only the guest can connect. Only some runs are worth their time in every variant.
 				return r.server() && host.Kind() == guest.QEMU || name != "plain" && !r.telling
 			})
 			peers := map[string]*guest.Process{}
@@ -53,7 +53,7 @@ func TestOutside(t *testing.T) {
 					continue
 				}
 				if _, err := g.Mark(ctx, "serving"); err != nil {
-					break // what there is is judged below
+					break // the results so far are judged below
 				}
 				peers[r.name] = start(i, guestAddr)
 				_ = peers[r.name].Wait(ctx)
@@ -74,10 +74,10 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// guestAddr is where a host's first guest is found.
+// guestAddr is the address of a host's first guest.
 const guestAddr = "198.18.1.2"
 
-// listens waits until peer says so.
+// listens waits until peer listens.
 func listens(ctx context.Context, t *testing.T, p *guest.Process) {
 	t.Helper()
 	for !strings.Contains(p.Output(), "listening on") {

@@ -9,7 +9,7 @@ import (
 
 	"fileserver/integration/guest"
 	"fileserver/integration/workload"
-	_ "fileserver/rdma/rdmatest" // so that go test does not take an old result for the program built below
+	_ "fileserver/rdma/rdmatest" // so that go test does not use a cached result when the program built below changes
 )
 
 //go:embed scripts/pair.sh
@@ -23,7 +23,7 @@ func TestPair(t *testing.T) {
 	out := host.BootForTest(t, guest.Config{Script: pairScript, Args: []string{bin}}).Check(workload.Within(t, 5*time.Minute), t).Output
 	for _, name := range []string{"TestGoServes/Plain", "TestGoServes/CRC", "TestGoConnects/Plain", "TestGoConnects/CRC"} {
 		if n := len(regexp.MustCompile(`(?m)^ +--- PASS: `+name+`/[^/ ]+ `).FindAllString(out, -1)); n < 30 {
-			t.Errorf("%s: %d tests of the suite have passed", name, n)
+			t.Errorf("%s: only %d tests of the suite have passed", name, n)
 		}
 	}
 	if t.Failed() || strings.Contains(out, "--- FAIL") {

@@ -19,7 +19,7 @@ import (
 //go:embed scripts/tools.sh
 var toolsScript string
 
-// programs are built when the first test asks for them.
+// programs are built when a test first needs them.
 var programs struct {
 	sync.Mutex
 	dir  string
@@ -68,18 +68,18 @@ func build(t *testing.T, name, tags string, args ...string) string {
 
 const peerPackage = "fileserver/integration/siw/peer"
 
-// run is one of a tool, and what has to come of it.
+// run is one run of a tool, with its expected result.
 type run struct {
 	name        string
-	tool        []string // HOST and PORT are replaced
+	tool        []string // arguments, where HOST and PORT are replaced
 	peer        []string // likewise
 	size, count int
 	qps         int  // 0: 1
-	telling     bool // to be run in every way
+	telling     bool // run it in every variant
 	check       func(t *testing.T, r run, o outcome)
 }
 
-// outcome is what the two sides said.
+// outcome holds the results of the two sides.
 type outcome struct {
 	text   string
 	moved  int64 // bytes that the guest has received
@@ -87,12 +87,12 @@ type outcome struct {
 	peer   map[string]int64 // the fields of peer's last line
 }
 
-// server says that the tool is the one that listens.
+// server reports whether the tool is the side that listens.
 func (r run) server() bool { return strings.HasSuffix(r.name, ".server") }
 
 func (r run) bytes() int64 { return int64(r.size) * int64(r.count) * int64(max(1, r.qps)) }
 
-// needs fails the test when a program is missing.
+// needs fails the test if a program is missing.
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
@@ -102,7 +102,7 @@ func needs(t *testing.T, programs ...string) {
 	}
 }
 
-// lines are the runs as the script reads them, from port on.
+// lines returns the runs in the script's format. The first uses port, and each further one the next port.
 func lines(runs []run, port int, host, peerHost string) string {
 	var b strings.Builder
 	for i, r := range runs {
@@ -112,8 +112,8 @@ func lines(runs []run, port int, host, peerHost string) string {
 	return b.String()
 }
 
-// at fills the addresses in: host is where the tool finds the peer, peerHost where
-// the peer listens, or finds the tool.
+// at returns the arguments with the addresses filled in. The tool connects to host.
+// The peer listens on peerHost, or connects to it.
 func (r run) at(port int, host, peerHost string) (tool, peer []string) {
 	fill := func(args []string, host string) []string {
 		out := make([]string, len(args))
@@ -130,7 +130,7 @@ var (
 	said  = regexp.MustCompile(`(?m)^ok (rping|perftest) (.*)$`)
 )
 
-// outcomes reads what the script has printed.
+// outcomes parses the script's output.
 func outcomes(text string) map[string]outcome {
 	all := map[string]outcome{}
 	for _, m := range marks.FindAllStringSubmatch(strings.ReplaceAll(text, "\r", ""), -1) {
@@ -143,7 +143,7 @@ func outcomes(text string) map[string]outcome {
 	return all
 }
 
-// fields are those of peer's line.
+// fields returns the fields of peer's line.
 func fields(text string) map[string]int64 {
 	m := said.FindStringSubmatch(text)
 	if m == nil {
@@ -157,20 +157,20 @@ func fields(text string) map[string]int64 {
 	return f
 }
 
-// judge looks at every run.
+// judge checks the outcome of every run.
 func judge(t *testing.T, runs []run, got map[string]outcome) {
 	t.Helper()
 	for _, r := range runs {
 		t.Run(r.name, func(t *testing.T) {
 			o, ok := got[r.name]
 			if !ok {
-				t.Fatal("it was not run")
+				t.Fatal("no outcome: the script has not run it")
 			}
 			if o.status != 0 {
 				t.Errorf("the tool's status is %d", o.status)
 			}
 			if o.peer == nil {
-				t.Error("peer has not said that all went well")
+				t.Error("peer has not reported success")
 			} else {
 				r.check(t, r, o)
 			}
@@ -191,7 +191,7 @@ func (o outcome) expect(t *testing.T, want map[string]int64) {
 	}
 }
 
-// row looks for perftest's line with the size and the number of what it has done.
+// row looks for perftest's line with the size and the number of messages.
 func (o outcome) row(t *testing.T, r run) {
 	t.Helper()
 	if !regexp.MustCompile(fmt.Sprintf(`(?m)^ *%d +%d +\S`, r.size, r.count*max(1, r.qps))).MatchString(o.text) {

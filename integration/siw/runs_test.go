@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// sizes of rping: its least, one that is padded, one within a TCP segment, and its most.
+// sizes of rping: its minimum, one that needs padding, one within a TCP segment, and its maximum.
 var sizes = []int{23, 25, 1000, 65535}
 
-// odd sizes want padding, and more than one FPDU.
+// odd reports whether a size needs padding or more than one FPDU.
 func odd(size int) bool { return size == 25 || size == 65535 }
 
-// rpings are runs of rping in both roles, with each size.
+// rpings returns runs of rping in both roles, with each size.
 func rpings() (runs []run) {
 	const count = 50
 	check := func(t *testing.T, r run, o outcome) {
@@ -33,10 +33,10 @@ func rpings() (runs []run) {
 	return runs
 }
 
-// perftests are runs of perftest's clients. iwarp says that ib_send_bw goes by credits.
+// perftests returns runs of perftest's clients. With iwarp ib_send_bw uses credits.
 func perftests(iwarp bool) []run {
 	perf := func(name, tool, test string, size, count, qps int, check func(t *testing.T, r run, o outcome), args ...string) run {
-		// Results in cycles (-C), and without a clock rate at all (-F), since nothing is measured.
+		// The results are not used: they are in cycles (-C) and need no clock rate (-F).
 		args = append([]string{tool, "-R", "-F", "-p", "PORT", "-s", strconv.Itoa(size), "-n", strconv.Itoa(count)}, args...)
 		return run{name: name, telling: test != "send_lat" && size > 4096, size: size, count: count, qps: qps, check: check, tool: append(args, "HOST"),
 			peer: []string{"perftest", "--listen", "HOST:PORT", "--test", test, "--size", strconv.Itoa(size)}}
@@ -52,7 +52,7 @@ func perftests(iwarp bool) []run {
 			t.Errorf("%d credits", o.peer["credits"])
 		}
 	}
-	// What is READ is not looked at by the tool: that it has come is to be seen from outside of it.
+	// The tool does not check the data that it READs, so the test counts the bytes that arrived.
 	read := func(t *testing.T, r run, o outcome) {
 		o.row(t, r)
 		o.expect(t, map[string]int64{"connections": int64(max(1, r.qps)), "changed": 0})
@@ -64,12 +64,12 @@ func perftests(iwarp bool) []run {
 		read(t, r, o)
 		o.expect(t, map[string]int64{"size": int64(r.size), "iterations": int64(r.count)})
 	}
-	// The tool writes random bytes; few are what was there.
+	// The tool writes random bytes, so few stay unchanged.
 	write := func(t *testing.T, r run, o outcome) {
 		o.row(t, r)
 		o.expect(t, map[string]int64{"connections": int64(max(1, r.qps)), "size": int64(r.size), "iterations": int64(r.count)})
 		if o.peer["changed"] < int64(r.size)*9/10 {
-			t.Errorf("of %d bytes %d have changed", r.size, o.peer["changed"])
+			t.Errorf("of %d bytes only %d have changed", r.size, o.peer["changed"])
 		}
 	}
 	runs := []run{

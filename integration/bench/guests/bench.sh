@@ -12,7 +12,7 @@ mkdir -p $share $M
 mount -t tmpfs -o size=256m share $share
 chmod 1777 $share
 
-# settle COMMAND... waits until it succeeds.
+# settle COMMAND... repeats a command until it succeeds.
 settle() {
   for _ in {1..200}; do "$@" >/tmp/settle 2>&1 && return; sleep 0.05; done
   echo "this does not succeed: $*"
@@ -25,7 +25,7 @@ quiet() { ! listens "$1"; }
 knfsd_once() {
   mkdir -p /run/rpcbind /var/lib/nfs/v4recovery
   mount -t nfsd nfsd /proc/fs/nfsd
-  echo 1048576 >/proc/fs/nfsd/max_block_size # as ours; with little memory it takes less
+  echo 1048576 >/proc/fs/nfsd/max_block_size # like ours; the default depends on the memory and is smaller
   rpcbind -w
   exportfs -o rw,fsid=0,no_subtree_check,insecure,no_root_squash "*:$share"
   rpc.mountd -p 2050
@@ -33,7 +33,7 @@ knfsd_once() {
 knfsd_start() {
   [ -e /proc/fs/nfsd/threads ] || knfsd_once
   if [ "$fabric" = tcp ]; then rpc.nfsd 8; else rpc.nfsd --rdma=20049 8; fi
-  echo Y >/proc/fs/nfsd/v4_end_grace # nobody has anything to reclaim
+  echo Y >/proc/fs/nfsd/v4_end_grace # no client has state to reclaim
   export=/
 }
 knfsd_stop() { rpc.nfsd 0; }
@@ -89,7 +89,7 @@ load() {
     --time_based --runtime="$RUNTIME" --norandommap --eta=never --output-format=json --output="$4" || { cat "$4"; return 1; }
 }
 
-# measure NAME CELL: with PROFILE, the server is profiled too.
+# measure NAME CELL measures one cell. With PROFILE it also profiles the server.
 measure() {
   local name rw bs depth
   IFS=: read -r name rw bs depth <<<"$2"
@@ -142,7 +142,7 @@ visit() {
   mark visit "$proto $fabric $1"
   ours=
   case $server in ours*) ours_start "$server" ;; *) "${server}_start" ;; esac
-  settle mnt "$server" || { cat /tmp/log /tmp/mountd 2>/dev/null; return 1; } # ksmbd refuses logins when it has just begun
+  settle mnt "$server" || { cat /tmp/log /tmp/mountd 2>/dev/null; return 1; } # ksmbd refuses logins just after its start
   dd if=/dev/zero of=$M/file bs=1M count=64 conv=fsync status=none
   for cell in $CELLS; do measure "$round-$proto-$fabric-$server" "$cell"; done
   umount $M

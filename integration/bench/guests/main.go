@@ -1,6 +1,6 @@
-// Package guests measures the server beside the kernel's own servers, knfsd and ksmbd, in
-// one Linux guest with one processor: the same kernel client, the same fio, the same tmpfs.
-// It prints a table of ratios.
+// Package guests compares the server with the kernel's servers, knfsd and ksmbd, in one
+// Linux guest with one processor, with the same kernel client, the same fio and the same
+// tmpfs. It prints a table of ratios.
 //
 // It needs root (User Mode Linux), the programs in integration/guest/packages.txt,
 // nfs-kernel-server, and for ksmbd debootstrap.
@@ -36,25 +36,25 @@ type options struct {
 	syscalls        bool
 	nice            int
 	verbose         bool
-	server          string // our program; in options, one that is built already
-	beside          string // another
+	server          string // our program; empty: it is built
+	beside          string // another build of it; empty: none
 }
 
-// Main measures as the arguments say: those of the command line after "guest".
+// Main measures. args are the arguments of the command line after "guest".
 func Main(ctx context.Context, args []string) error {
 	flag := flag.NewFlagSet("bench guest", flag.ExitOnError)
 	proto := flag.String("proto", "nfs,smb", "protocols to measure")
 	fabric := flag.String("fabric", "tcp,siw,rxe", "networks to measure: TCP, soft iWARP, soft RoCE")
-	rounds := flag.Int("rounds", 3, "visits to each server, in turn; the medians are printed")
+	rounds := flag.Int("rounds", 3, "measurements of each server, alternately; the medians are printed")
 	took := flag.Duration("time", 2*time.Second, "length of one measurement, in whole seconds")
-	profile := flag.String("profile", "", "directory for CPU profiles of our server, one for each measurement; the guest's kernel has to have CONFIG_POSIX_TIMERS")
-	syscalls := flag.Bool("syscalls", false, "tell our server's system calls, and turns of its threads, for each READ or WRITE, in further runs; the guest's kernel has to have CONFIG_FTRACE")
-	only := flag.String("cells", "", "measure just those whose names match this regular expression: write1, read16, randread1, …")
+	profile := flag.String("profile", "", "directory for CPU profiles of our server, one for each measurement; the guest's kernel must have CONFIG_POSIX_TIMERS")
+	syscalls := flag.Bool("syscalls", false, "also print our server's system calls and thread switches for each READ or WRITE, in separate runs; the guest's kernel must have CONFIG_FTRACE")
+	only := flag.String("cells", "", "measure only the cells whose names match this regular expression: write1, read16, randread1, …")
 	nice := flag.Int("nice", -10, "priority of the guest, so that a busy machine disturbs it less")
-	server := flag.String("server", "", "our program, built already")
-	beside := flag.String("beside", "", "another build of our program, measured in the same turns: the state before a change, say")
-	quick := flag.Bool("quick", false, "one round of one second, to see that it works")
-	verbose := flag.Bool("v", false, "tell what the guests do, and how they mount")
+	server := flag.String("server", "", "our program; default: built from the source")
+	beside := flag.String("beside", "", "another build of our program to measure as well, for example from before a change")
+	quick := flag.Bool("quick", false, "one round of one second, to check that the program works")
+	verbose := flag.Bool("v", false, "print the guests' output, with the options of the mounts")
 	_ = flag.Parse(args) // exits on an error
 	if flag.NArg() > 0 {
 		return fmt.Errorf("guest: %s is not a flag", flag.Arg(0))
@@ -74,7 +74,7 @@ func Main(ctx context.Context, args []string) error {
 	return run(ctx, o)
 }
 
-// needs are programs besides those that package guest asks for.
+// needs are the programs needed in addition to those of package guest, with their packages.
 var needs = map[string]string{
 	"fio": "fio", "rdma": "iproute2", "mount.nfs": "nfs-common", "mount.cifs": "cifs-utils",
 	"exportfs": "nfs-kernel-server", "rpc.nfsd": "nfs-kernel-server", "rpcbind": "rpcbind",
@@ -121,7 +121,7 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// bench is what all guests have in common.
+// bench holds what all guests share.
 type bench struct {
 	options
 	work   string // of this process
@@ -133,7 +133,7 @@ func (b *bench) build(ctx context.Context) error {
 	b.server = filepath.Join(b.work, "fileserver")
 	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "rdmacore", "-o", b.server, "./cmd/fileserver")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w; it wants a C compiler, libibverbs-dev and librdmacm-dev\n%s", err, out)
+		return fmt.Errorf("go build: %w; it needs a C compiler, libibverbs-dev and librdmacm-dev\n%s", err, out)
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error
 	}
 	for round := range b.rounds {
 		for i := range servers {
-			s := servers[(i+round)%len(servers)] // none is always first
+			s := servers[(i+round)%len(servers)] // they take turns in going first
 			cfg.Args = append(cfg.Args, fmt.Sprintf("%d:%s", round, s.name))
 		}
 	}
@@ -203,7 +203,7 @@ func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error
 		err = fmt.Errorf("status %d", r.Status)
 	}
 	if err != nil {
-		return nil, errors.Join(err, fmt.Errorf("the guest said:\n%s\nits kernel:\n%s", r.Output, r.Kernel.Transport()))
+		return nil, errors.Join(err, fmt.Errorf("the guest's output:\n%s\nits kernel's log:\n%s", r.Output, r.Kernel.Transport()))
 	}
 	if b.verbose {
 		mounts, _ := filepath.Glob(filepath.Join(out, "*.mount"))
@@ -234,7 +234,7 @@ func (b *bench) measure(ctx context.Context, proto, fabric string) ([]row, error
 	return rows(out, proto, fabric, b.rounds, servers, used)
 }
 
-// watch notes how much of the machine's processor time a guest takes for each measurement, until its script ends.
+// watch records the machine's processor time that a guest uses for each measurement, until its script ends.
 func watch(ctx context.Context, g *guest.Guest, used map[string]time.Duration) {
 	for {
 		name, err := g.Mark(ctx, "begin")

@@ -2,19 +2,19 @@ package guests
 
 import "fmt"
 
-// server is one of those compared.
+// server is one of the servers that are compared.
 type server struct {
-	name   string // knfsd, ksmbd, or one that begins with ours
-	what   string // in the table
-	config string // of ours
-	beside bool   // of ours, the other build
+	name   string // knfsd or ksmbd; ours begin with "ours"
+	what   string // its name in the table
+	config string // the configuration, if it is ours
+	beside bool   // it is the other build of ours
 }
 
 // servers returns the kernel's server and then ours, for a protocol on a fabric.
 func servers(proto, fabric string) ([]server, error) {
 	kernel, ok := map[string]string{"nfs": "knfsd", "smb": "ksmbd"}[proto]
 	if !ok {
-		return nil, fmt.Errorf("no protocol: it is nfs or smb")
+		return nil, fmt.Errorf("-proto must be nfs or smb")
 	}
 	all := []server{{name: kernel, what: kernel}}
 	switch fabric {
@@ -27,13 +27,14 @@ func servers(proto, fabric string) ([]server, error) {
 	case "rxe":
 		return append(all, server{name: "ours-verbs", what: "libibverbs", config: config(verbs)}), nil
 	}
-	return nil, fmt.Errorf("no fabric: it is tcp, siw or rxe")
+	return nil, fmt.Errorf("-fabric must be tcp, siw or rxe")
 }
 
-// verbs takes the guest's device through libibverbs.
+// verbs is the configuration that uses the guest's device through libibverbs.
 const verbs = "iwarp: {enabled: false}\nrdma: {devices: [bench]}"
 
-// config is our server's configuration with what differs. The client is in the same guest, and takes no reserved port over iWARP. Its memory is little: what User Mode Linux maps has a limit (integration/rxe).
+// config returns our server's configuration; rdma is the part that differs. The client is in the same guest and has no reserved port
+// over iWARP. The memory limit is small, because User Mode Linux's mappings are limited (integration/rxe).
 func config(rdma string) string {
 	return `listen: [198.18.1.2]
 allow: [198.18.1.0/24]

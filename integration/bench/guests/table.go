@@ -37,7 +37,7 @@ var cells = []cell{
 	{"randwrite16", "randwrite", "4k", 16, "random write 4 KiB, depth 16", "op/s", aimSmall},
 }
 
-// cellList is the script's view of the cells.
+// cellList returns the cells in the script's format.
 func cellList() string {
 	var list []string
 	for _, c := range cells {
@@ -46,14 +46,14 @@ func cellList() string {
 	return strings.Join(list, " ")
 }
 
-// result is what fio reports of one direction.
+// result is fio's report of one direction.
 type result struct {
 	BytesPerSecond float64 `json:"bw_bytes"`
 	PerSecond      float64 `json:"iops"`
 	Operations     float64 `json:"total_ios"`
 }
 
-// figure reads fio's report of a cell: its rate, and how many operations there were.
+// figure reads fio's report of a cell and returns the rate and the number of operations.
 func figure(file string, c cell) (rate, operations float64, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -76,7 +76,7 @@ func figure(file string, c cell) (rate, operations float64, err error) {
 		r = report.Jobs[0].Write
 	}
 	if r.PerSecond == 0 {
-		return 0, 0, fmt.Errorf("%s: nothing was done", filepath.Base(file))
+		return 0, 0, fmt.Errorf("%s: fio did no operations", filepath.Base(file))
 	}
 	if c.unit == "MB/s" {
 		return r.BytesPerSecond / 1e6, r.Operations, nil
@@ -84,16 +84,16 @@ func figure(file string, c cell) (rate, operations float64, err error) {
 	return r.PerSecond, r.Operations, nil
 }
 
-// row is a line of the table: one of our servers beside the kernel's.
+// row is a line of the table: one of our servers against the kernel's.
 type row struct {
 	where              string
 	cell               cell
 	theirs, ours       float64 // medians
 	least, ratio, most float64
-	theirCPU, ourCPU   float64 // of the machine for the whole guest: server, client, network; microseconds per operation
+	theirCPU, ourCPU   float64 // the machine's for the whole guest (server, client, network), microseconds per operation
 }
 
-// rows makes lines of what fio has left in dir; the first server is the kernel's. used is the processor time of each measurement.
+// rows returns the lines for fio's reports in dir. The first server is the kernel's. used is the processor time of each measurement.
 func rows(dir, proto, fabric string, rounds int, servers []server, used map[string]time.Duration) (rows []row, err error) {
 	for _, s := range servers[1:] {
 		for _, c := range cells {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestRows makes rows of what fio and the guest leave.
+// TestRows computes rows from reports of fio and processor times.
 func TestRows(t *testing.T) {
 	dir := t.TempDir()
 	all := cells
@@ -42,7 +42,7 @@ func TestRows(t *testing.T) {
 	} {
 		report("0-nfs-tcp-ours-read1", text, 0)
 		if _, err := rows(dir, "nfs", "tcp", 1, servers, used); err == nil {
-			t.Errorf("%s is taken for a measurement", name)
+			t.Errorf("%s was accepted as a measurement", name)
 		}
 	}
 }

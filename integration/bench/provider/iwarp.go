@@ -11,7 +11,7 @@ import (
 	"fileserver/rdma/iwarp"
 )
 
-// Options size a run of [IWARP].
+// Options configure a run of [IWARP].
 type Options struct {
 	Rounds int           // measurements of each kind, interleaved; 0: 5
 	Blocks int           // blocks of 1 MiB in one measurement; 0: 512
@@ -20,7 +20,7 @@ type Options struct {
 	Pause  time.Duration // between measurements
 }
 
-// Figure is what was measured of the provider and of TCP, one value for each round.
+// Figure holds a measurement of the provider and of TCP, one value for each round.
 type Figure struct {
 	Name, Unit string
 	IWARP, TCP []float64
@@ -34,9 +34,9 @@ func (s *series) add(x sample) {
 	s.cpu = append(s.cpu, x.cpu.Seconds()/gb)
 }
 
-// IWARP measures the iwarp provider against plain TCP: throughput and processor time of WRITEs
-// and READs of 1 MiB, and the time of a SEND of 4 KiB there and one back. All goes over
-// loopback within this process, in turn.
+// IWARP compares the iwarp provider with plain TCP: the throughput and processor time of
+// WRITEs and READs of 1 MiB, and the round-trip time of SENDs of 4 KiB. Both run
+// alternately over loopback in this process.
 func IWARP(ctx context.Context, o Options) (out []Figure, err error) {
 	o.Rounds, o.Blocks, o.Pings = cmp.Or(o.Rounds, 5), cmp.Or(o.Blocks, 512), cmp.Or(o.Pings, 10000)
 	p, err := iwarp.New(o.Config)

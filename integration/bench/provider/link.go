@@ -1,6 +1,6 @@
-// Package provider measures RDMA providers by themselves, below any protocol, with both
-// ends of a connection in this process: what a work request costs with each of them, and
-// the iwarp provider beside plain TCP.
+// Package provider measures RDMA providers alone, without a protocol, with both ends of a
+// connection in this process: the cost of a work request with each of them, and the iwarp
+// provider against plain TCP.
 package provider
 
 import (
@@ -30,7 +30,7 @@ type side struct {
 	sgl [2][1]rdma.SGE // of wr and rr
 }
 
-// newSide makes the resources of an end. It owns id, also when it fails.
+// newSide creates the resources of an end. It owns id even if it fails.
 func newSide(id rdma.ID, memory int, access rdma.Access) (s *side, err error) {
 	s = &side{id: id}
 	defer func() {
@@ -54,7 +54,7 @@ func newSide(id rdma.ID, memory int, access rdma.Access) (s *side, err error) {
 	return s, err
 }
 
-// close gives back what there is.
+// close releases the resources that exist.
 func (s *side) close() error {
 	err := s.id.Close()
 	if s.cq != nil {
@@ -74,7 +74,7 @@ func (s *side) close() error {
 	return err
 }
 
-// sge names n bytes of the memory from off.
+// sge returns the scatter/gather element for n bytes of the memory at off.
 func (s *side) sge(off, n int) rdma.SGE {
 	return rdma.SGE{Addr: s.mr.Addr() + uint64(off), Length: uint32(n), LKey: s.mr.LKey()}
 }
@@ -132,7 +132,7 @@ func (k *pair) accept(ctx context.Context, ln rdma.Listener, memory int, access 
 	return id.Accept(params)
 }
 
-// close gives everything back.
+// close releases all resources of both ends.
 func (k *pair) close() error {
 	var errs []error
 	for _, s := range []*side{k.client, k.server} {

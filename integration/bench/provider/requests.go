@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// Depth is how many messages a round has outstanding at once.
+	// Depth is the number of messages that a round has outstanding at once.
 	Depth = maxDepth
 	// messageSize is small, so that moving the data costs next to nothing.
 	messageSize = 64
@@ -21,13 +21,13 @@ const (
 // Chains are the lengths of chains that [Requests] measures.
 var Chains = []int{1, 16}
 
-// Subject is a provider, and where it is to listen.
+// Subject is a provider and the address on which it listens.
 type Subject struct {
 	Provider rdma.Provider
 	Addr     netip.AddrPort // the port may be 0
 }
 
-// Cost is what a provider's messages cost, each a SEND and its RECV, in one figure for each measurement.
+// Cost is the cost of a provider's messages, with one figure for each measurement. A message is a SEND and its RECV.
 type Cost struct {
 	Provider string // its name
 	Chain    int
@@ -36,9 +36,9 @@ type Cost struct {
 	Mallocs  []float64 // of the whole process
 }
 
-// Requests measures the subjects in turn, rounds times. Each measurement is of as many
-// messages as fill whole rounds of [Depth], messages at least. A first round warms up and
-// does not count. The costs are in the order of subjects, then of [Chains].
+// Requests measures the subjects alternately, rounds times. Each measurement has at least
+// messages messages, in whole rounds of [Depth]. A first round warms up and does not
+// count. The costs are in the order of subjects, then of [Chains].
 func Requests(ctx context.Context, subjects []Subject, rounds, messages int) (costs []Cost, err error) {
 	var links []*Link
 	defer func() {
@@ -92,15 +92,15 @@ func (l *Link) measure(ctx context.Context, rounds int) (took time.Duration, mal
 // Link is a connection of a provider with itself, for SENDs in chains of one length. One
 // goroutine uses it.
 type Link struct {
-	Posting time.Duration // what the SENDs' posts have taken since this was set to 0
+	Posting time.Duration // time spent posting SENDs; the caller may reset it
 
 	*pair
 	chain []rdma.SendWR
 	recvs []rdma.RecvWR
 }
 
-// Connect makes a link through a listener at addr, whose port may be 0, for chains of n:
-// a divisor of [Depth].
+// Connect returns a link through a listener at addr, whose port may be 0, for chains of
+// n, which must divide [Depth].
 func Connect(ctx context.Context, p rdma.Provider, addr netip.AddrPort, n int) (*Link, error) {
 	if n < 1 || Depth%n != 0 {
 		return nil, fmt.Errorf("provider: chains of %d do not divide %d", n, Depth)
@@ -118,8 +118,8 @@ func Connect(ctx context.Context, p rdma.Provider, addr netip.AddrPort, n int) (
 	return l, nil
 }
 
-// Round has [Depth] SENDs delivered. It posts their RECVs, then them, both a chain at a
-// time, and takes the completions of all RECVs and of the last SEND of each chain.
+// Round delivers [Depth] SENDs. It posts the RECVs and then the SENDs, a chain at a time,
+// and polls the completions of all RECVs and of the last SEND of each chain.
 func (l *Link) Round(ctx context.Context) error {
 	chains := Depth / len(l.chain)
 	for range chains {
@@ -127,7 +127,7 @@ func (l *Link) Round(ctx context.Context) error {
 			return err
 		}
 	}
-	start := time.Now() // once for all: in User Mode Linux the clock costs more than a request
+	start := time.Now() // once for all SENDs, because in User Mode Linux reading the clock costs more than a request
 	for range chains {
 		if err := l.client.qp.PostSend(l.chain); err != nil {
 			return err
@@ -140,7 +140,7 @@ func (l *Link) Round(ctx context.Context) error {
 	return l.client.reap(ctx, chains)
 }
 
-// reap takes n completions, by polling and, where there are none, waiting.
+// reap takes n completions. It polls, and waits if there are none.
 func (s *side) reap(ctx context.Context, n int) error {
 	for n > 0 {
 		k := s.cq.Poll(s.wc[:])
@@ -158,9 +158,9 @@ func (s *side) reap(ctx context.Context, n int) error {
 	return nil
 }
 
-// Poll polls the connecting side's completion queue, which is empty between rounds, and
-// returns how many completions it found.
+// Poll polls the connecting side's completion queue, which is empty between rounds. It
+// returns the number of completions.
 func (l *Link) Poll() int { return l.client.cq.Poll(l.client.wc[:16]) }
 
-// Close gives everything back.
+// Close releases the link's resources.
 func (l *Link) Close() error { return l.pair.close() }

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRequests has a figure of everything, for each provider and length of chain.
+// TestRequests wants all figures for each provider and length of chain.
 func TestRequests(t *testing.T) {
 	m := mem.New(mem.Config{})
 	w, err := iwarp.New(iwarp.Config{})
@@ -48,7 +48,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestChains refuses what is no whole number of chains.
+// TestChains wants lengths refused that do not divide Depth.
 func TestChains(t *testing.T) {
 	m := mem.New(mem.Config{})
 	for _, n := range []int{-1, 0, 3, 128} {

@@ -15,11 +15,11 @@ const (
 	block   = 1 << 20
 	memory  = 16 << 20 // registered on each side, bytes
 	blocks  = memory / block
-	inTurn  = 4 // requests posted before completions are taken
+	inTurn  = 4 // requests posted before completions are polled
 	pingLen = 4096
 )
 
-// sample is what one run of a transfer took.
+// sample is the cost of one run of a transfer.
 type sample struct {
 	bytes int64
 	time  time.Duration
@@ -60,9 +60,9 @@ func (p *tcpPair) close() {
 	_ = p.s.Close()
 }
 
-// stream sends n blocks, and one byte back when they are in. Like WRITEs and READs
-// they come from, and go to, all of the memory in turn: a single block would stay
-// in the processor's cache.
+// stream sends n blocks, and one byte back once they have arrived. Like WRITEs and READs
+// they use all of the memory in turn, because a single block would stay in the
+// processor's cache.
 func (p *tcpPair) stream(n int, src, dst []byte) error {
 	done := make(chan error, 1)
 	go func() {
@@ -116,7 +116,7 @@ func (p *tcpPair) ping(n int, a, b []byte) error {
 	return <-done
 }
 
-// write WRITEs n blocks, then SENDs, and waits until the SEND is in.
+// write WRITEs n blocks, then SENDs, and waits until the SEND has arrived.
 func (k *pair) write(ctx context.Context, n int) error {
 	if err := k.server.recv(0, 0); err != nil {
 		return err
@@ -197,15 +197,15 @@ func (s *side) recv(off, n int) error {
 	return s.qp.PostRecv(s.rr[:])
 }
 
-// post posts one request of n bytes at off, here and there.
+// post posts one request of n bytes at the same offset of both memories.
 func (s *side) post(op rdma.Opcode, flags rdma.SendFlags, off, n int, peer *side) error {
 	s.sgl[0][0] = s.sge(off, n)
 	s.wr[0] = rdma.SendWR{Opcode: op, Flags: flags, SGL: s.sgl[0][:], RemoteAddr: peer.mr.Addr() + uint64(off), RKey: peer.mr.RKey()}
 	return s.qp.PostSend(s.wr[:])
 }
 
-// wait takes completions until k of the operation have come, one at least, and returns
-// how many came.
+// wait takes completions until at least one, and at least k, of the operation have come.
+// It returns their number.
 func (s *side) wait(ctx context.Context, op rdma.Opcode, k int) (int, error) {
 	got := 0
 	for got < k {

@@ -1,23 +1,23 @@
-// Package stats compares measurements that were made in turn.
+// Package stats compares measurements that were made alternately.
 package stats
 
 import "slices"
 
-// Median returns the middle of the values, the greater of the two where their number is even.
+// Median returns the middle value, or the greater of the two middle ones if their number is even.
 func Median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	return v[len(v)/2]
 }
 
-// Comparison is what two series come to that were measured in turn.
+// Comparison summarizes two series that were measured alternately.
 type Comparison struct {
 	Ours, Theirs float64 // medians
-	// Of the ratios ours/theirs within each round. The median of the ratios is not the
-	// ratio of the medians: a noisy round disturbs both sides alike.
+	// The median, the least and the greatest of the ratios ours/theirs within each round.
+	// A ratio of medians would be less exact: a noisy round disturbs both of its sides alike.
 	Ratio, Least, Most float64
 }
 
-// Compare compares two series of the same number of rounds, one at least.
+// Compare compares two series with the same number of rounds, which is at least one.
 func Compare(ours, theirs []float64) Comparison {
 	ratios := make([]float64, len(ours))
 	for i := range ours {

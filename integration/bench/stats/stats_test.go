@@ -19,7 +19,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestCompare takes the ratio within each round, not of the medians.
+// TestCompare wants the median of each round's ratio, not the ratio of the medians.
 func TestCompare(t *testing.T) {
 	got := Compare([]float64{10, 100, 30}, []float64{10, 50, 10})
 	if want := (Comparison{Ours: 30, Theirs: 10, Ratio: 2, Least: 1, Most: 3}); got != want {

@@ -1,5 +1,5 @@
-// Package pair is what the pure-Go iWARP provider and rdma/verbs, on an iWARP device,
-// are to each other: its test is the suite of rdma/rdmatest with one on either side.
-// It needs the address of a device; integration/siw runs it in a guest, on the
-// kernel's siw.
+// Package pair tests the pure-Go iWARP provider and rdma/verbs, on an iWARP device,
+// against each other: it runs the suite of rdma/rdmatest with one on either side. It
+// needs the address of a device; integration/siw runs it in a guest, on the kernel's
+// siw.
 package pair

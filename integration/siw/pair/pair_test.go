@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// address is the device's, on which both providers listen: one by way of the device, the
-// other by TCP of the machine.
+// address returns the device's address. Both providers listen on it: one through the
+// device, the other through the machine's TCP.
 func address(t *testing.T) netip.AddrPort {
 	t.Helper()
 	s := os.Getenv("PAIR_ADDR")
@@ -30,7 +30,7 @@ func address(t *testing.T) netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr(s), 0)
 }
 
-// pureGo opens the provider that is TCP for the machine.
+// pureGo opens the provider that uses the machine's TCP.
 func pureGo(cfg iwarp.Config) rdmatest.Open {
 	return func(t *testing.T) rdmatest.Harness {
 		addr := address(t)
@@ -40,16 +40,16 @@ func pureGo(cfg iwarp.Config) rdmatest.Open {
 	}
 }
 
-// siw opens the kernel's.
+// siw opens the provider that uses the kernel's siw.
 func siw(t *testing.T) rdmatest.Harness {
 	addr := address(t)
 	p, err := verbs.New(verbs.Config{Log: rdmatest.Log()})
 	return rdmatest.Harness{Provider: chosen{rdmatest.Opened(t, p, err)}, Listen: addr, NoRecvInvalidation: true, LaxReads: true, GenerousIRD: true, TornBelow: 25, DeadlyCancel: true}
 }
 
-// chosen listens on ports that nobody is given. TCP and the kernel's connection
-// manager choose ports from one range without knowing of each other; siw, which wants
-// those of the latter from the former, fails where the two have chosen the same.
+// chosen listens on ports outside the range from which TCP and the kernel's RDMA
+// connection manager each choose ports. They do not coordinate: siw binds the connection
+// manager's port in TCP, and fails if TCP has chosen the same one.
 type chosen struct{ rdma.Provider }
 
 var lastPort atomic.Uint32
@@ -59,18 +59,18 @@ func (c chosen) Listen(ctx context.Context, addr netip.AddrPort) (rdma.Listener,
 	return c.Provider.Listen(ctx, netip.AddrPortFrom(addr.Addr(), uint16(first+lastPort.Add(1)%ports)))
 }
 
-// crcs are without CRC, which the kernel leaves to its peer, and with it.
+// crcs are configurations without CRC, which the kernel leaves to its peer, and with it.
 var crcs = map[string]iwarp.Config{"Plain": {}, "CRC": {CRC: iwarp.CRCAlways}}
 
-// TestGoServes: the kernel connects. It does so first: later the ports that the
-// machine's TCP has used in TestGoConnects would be in its way for a minute.
+// TestGoServes has the kernel connect. It must run before TestGoConnects, because the
+// ports that the machine's TCP uses there stay blocked for a minute.
 func TestGoServes(t *testing.T) {
 	for name, cfg := range crcs {
 		t.Run(name, func(t *testing.T) { rdmatest.RunPair(t, pureGo(cfg), siw) })
 	}
 }
 
-// TestGoConnects: the kernel accepts.
+// TestGoConnects has the kernel accept.
 func TestGoConnects(t *testing.T) {
 	for name, cfg := range crcs {
 		t.Run(name, func(t *testing.T) { rdmatest.RunPair(t, siw, pureGo(cfg)) })

@@ -5,8 +5,8 @@
 //	peer rping -connect HOST:7174     and  rping -s
 //	peer perftest -test send_lat      and  ib_send_lat -R HOST
 //
-// It says on standard output, in lines, where it listens and what it has done with
-// each peer, and ends after the first unless told to go on.
+// It prints a line with the address on which it listens, and a line with the result for
+// each peer. It ends after the first peer unless -go-on is given.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 	"fileserver/rdma/verbs"
 )
 
-// options are those of the command line.
+// options are the options of the command line.
 type options struct {
 	provider        string
 	listen, connect string
@@ -48,12 +48,12 @@ func main() {
 	f.StringVar(&o.provider, "provider", "iwarp", "iwarp, or verbs")
 	f.StringVar(&o.listen, "listen", "", "`address` to listen on")
 	f.StringVar(&o.connect, "connect", "", "`address` to connect to")
-	f.BoolVar(&o.crc, "crc", false, "iwarp: ask for CRC")
-	f.IntVar(&o.fpdu, "fpdu", 0, "iwarp: largest FPDU, `bytes`; 0: by peer")
+	f.BoolVar(&o.crc, "crc", false, "iwarp: require CRC")
+	f.IntVar(&o.fpdu, "fpdu", 0, "iwarp: size of the largest FPDU in `bytes`; 0: the peer's choice")
 	f.BoolVar(&o.goOn, "go-on", false, "serve more than one peer")
 	f.IntVar(&o.count, "count", 100, "rping -connect: rounds")
-	f.IntVar(&o.size, "size", 64, "rping -connect: bytes of a round; perftest: of the largest message, at least")
-	f.StringVar(&o.test, "test", "rdma", "perftest: what the client runs, rdma (ib_read_*, ib_write_bw), send_lat or send_bw")
+	f.IntVar(&o.size, "size", 64, "rping -connect: bytes of a round; perftest: least size of the largest message in bytes")
+	f.StringVar(&o.test, "test", "rdma", "perftest: the client's test: rdma (ib_read_*, ib_write_bw), send_lat or send_bw")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log everything")
 	_ = f.Parse(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -88,7 +88,7 @@ func open(o options) (rdma.Provider, func() error, error) {
 		}
 		return p, p.Close, nil
 	}
-	return nil, nil, fmt.Errorf("no provider %q", o.provider)
+	return nil, nil, fmt.Errorf("-provider %q: must be iwarp or verbs", o.provider)
 }
 
 func run(ctx context.Context, what string, o options) (err error) {
@@ -130,7 +130,7 @@ func run(ctx context.Context, what string, o options) (err error) {
 			err = say(err, "perftest connections=%d received=%d bytes=%d answered=%d credits=%d changed=%d size=%d iterations=%d",
 				r.Connections, r.Received, r.Bytes, r.Answered, r.Credits, r.Changed, r.Size, r.Iterations)
 		default:
-			err = fmt.Errorf("what shall it be: rping, or perftest and a test?")
+			err = fmt.Errorf("usage: peer rping|perftest [flags]; perftest needs -test rdma, send_lat or send_bw")
 		}
 	}
 	return err
@@ -145,7 +145,7 @@ func rping(ctx context.Context, l rdma.Listener, pool *slab.Pool) error {
 	return say(err, "rping rounds=%d bytes=%d", r.Rounds, r.Bytes)
 }
 
-// say prints what was done, and hands on what went wrong.
+// say prints the result unless err is set, and returns err.
 func say(err error, format string, args ...any) error {
 	how := "ok"
 	if err != nil {

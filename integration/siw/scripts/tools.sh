@@ -1,17 +1,18 @@
-# Runs the tools of others against peer. Arguments: KIND (siw or rxe) and PEER, the program, or nothing where peers run outside.
-# What is to be run is read from $GUEST/runs, in lines: NAME PORT TOOL [ARG...] | PEER'S ARG...; HERE is the guest's address.
-# What comes of it is printed between marks. The name of a run in which the tool is the server ends in ".server".
+# Runs rping and perftest against peer. Arguments: KIND (siw or rxe) and PEER, the program, which is omitted if the peers run outside.
+# The lines of $GUEST/runs are the runs: NAME PORT TOOL [ARG...] | PEER'S ARG...; HERE stands for the guest's address. The script prints
+# each result between marks. If the tool is the server, the run's name ends in ".server".
 set -u
 kind=$1 peer=${2:-}
 here=${GUEST_ADDR%/*}
 
 rdma link add r0 type "$kind" netdev "$GUEST_DEV" || exit 1
 for _ in {1..100}; do rdma link show r0/1 | grep -q 'state ACTIVE' && break; sleep 0.05; done
-# perftest asks for the clock rate, of which User Mode Linux knows nothing.
+# perftest reads the clock rate, which User Mode Linux does not provide.
 { cat /proc/cpuinfo; echo "cpu MHz : 1000.0"; } >/tmp/cpuinfo && mount --bind /tmp/cpuinfo /proc/cpuinfo
 ulimit -l unlimited
 
-# moved prints how many bytes have arrived: as the network devices count, or by rxe's packets, of 4 KiB at the most, for its way to itself.
+# moved prints how many bytes have arrived, as the network devices count them. rxe's packets to itself do not pass them: there it counts
+# packets of at most 4 KiB.
 moved() {
   local n total=0
   if [ "$kind" = rxe ]; then
@@ -22,12 +23,12 @@ moved() {
   for n in /sys/class/net/*/statistics/rx_bytes; do total=$((total + $(cat "$n"))); done
   echo $total
 }
-# listens FILE waits until a peer says so.
+# listens FILE waits until a peer prints that it listens.
 listens() { for _ in {1..200}; do grep -q '^listening' "$1" && return; sleep 0.05; done; cat "$1"; return 1; }
-# ended PID waits, and kills what does not end; timeout(1) needs timers that the guest has not.
+# ended PID waits for a process and kills it if it does not end. The guest lacks the timers that timeout(1) needs.
 ended() {
   for _ in {1..400}; do kill -0 "$1" 2>/dev/null || break; sleep 0.05; done
-  kill -9 "$1" 2>/dev/null && echo "it had to be killed"
+  kill -9 "$1" 2>/dev/null && echo "process $1 did not end and was killed"
   wait "$1"
 }
 
