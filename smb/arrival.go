@@ -28,7 +28,7 @@ func (cm *compound) arrived() {
 func (r *request) opened(id wire.FileID) *Open {
 	o := r.early
 	r.early = nil
-	if o != nil && (o.id != id || o.session != r.session) {
+	if o != nil && (o.id != id || o.home.session != r.session) {
 		o.release()
 		o = nil
 	}

@@ -69,7 +69,7 @@ func (o *Open) setChangeTime(ctx context.Context, t wire.Filetime) wire.Status {
 	if err != nil {
 		return statusOf(err)
 	}
-	o.session.srv.changeTimes.set(o.link.key, changeTime{t, a.Ctime})
+	o.srv.changeTimes.set(o.link.key, changeTime{t, a.Ctime})
 	return wire.StatusSuccess
 }
 

@@ -77,7 +77,7 @@ func (c *createContexts) answer(o *Open, i *info, maximal wire.AccessMask) (list
 		list.Add(wire.CreateQueryMaximalAccess, m.Append)
 	}
 	if c.diskID {
-		fsid := o.tree.share.FS.Caps().FSID
+		fsid := o.share.FS.Caps().FSID
 		id := wire.OnDiskID{DiskFileID: i.attr.FileID, VolumeID: le.Uint64(fsid[:])}
 		list.Add(wire.CreateQueryOnDiskID, id.Append)
 	}

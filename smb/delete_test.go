@@ -119,7 +119,7 @@ func TestSetDeletePending(t *testing.T) {
 	r := &request{}
 	set := func(o *Open, on, posix bool, st wire.Status) {
 		t.Helper()
-		r.session = o.session
+		r.session = o.home.session
 		flags := uint32(0)
 		if on {
 			flags |= wire.DispositionDelete
@@ -191,7 +191,7 @@ func TestMoved(t *testing.T) {
 		}
 		defer dir.Release()
 		p, _ := namespace.Parse(wire.AppendUTF16(nil, to), false)
-		obj, err := o.tree.share.view().Walk(ctx, &vfs.Cred{}, &p, 0)
+		obj, err := o.share.view().Walk(ctx, &vfs.Cred{}, &p, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func TestMoved(t *testing.T) {
 		t.Errorf("%q %q", file.path(), same.path())
 	}
 	rename(file, `back`)
-	r := &request{session: file.session}
+	r := &request{session: file.home.session}
 	if st := same.setDeletePending(ctx, r, wire.DispositionDelete); st != wire.StatusSuccess {
 		t.Error(st)
 	}

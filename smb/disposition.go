@@ -29,7 +29,7 @@ func (d *disposition) due() bool { return d.opens == 1 && d.pending && !d.gone }
 // leave takes the open away from its stream and its name (MS-FSA 2.1.5.5). FILE_DELETE_ON_CLOSE is about the stream if the open is
 // of one, otherwise about the name.
 func (o *Open) leave(ctx context.Context) {
-	srv := o.session.srv
+	srv := o.srv
 	path := o.path()
 	var name, stream *vfs.Cred // on whose behalf they are to be deleted from now on
 	switch {
@@ -46,18 +46,18 @@ func (o *Open) leave(ctx context.Context) {
 			o.streamed(ctx, notify.RemovedStream, ref.Name)
 		}
 		if err != nil {
-			srv.cfg.Logger.Info("smb: stream not deleted on close", "share", o.tree.share.Name, "path", path, "err", err)
+			srv.cfg.Logger.Info("smb: stream not deleted on close", "share", o.share.Name, "path", path, "err", err)
 		}
 	}
-	if err := srv.links.leave(ctx, o.link, o.tree.share.FS, name); err != nil {
-		srv.cfg.Logger.Info("smb: not deleted on close", "share", o.tree.share.Name, "path", path, "err", err)
+	if err := srv.links.leave(ctx, o.link, o.share.FS, name); err != nil {
+		srv.cfg.Logger.Info("smb: not deleted on close", "share", o.share.Name, "path", path, "err", err)
 	}
 }
 
 // mayBeDeleted checks that the open's file can be deleted (MS-FSA 2.1.5.15.3). The share's root cannot, nor a directory that
 // is not empty, nor a read-only file unless readonly is set.
 func (o *Open) mayBeDeleted(ctx context.Context, i *info, readonly bool) wire.Status {
-	dir, _, _ := o.session.srv.links.where(o.link, o.tree.share.FS)
+	dir, _, _ := o.srv.links.where(o.link, o.share.FS)
 	switch {
 	case dir == nil && !o.named():
 		return wire.StatusCannotDelete
@@ -82,7 +82,7 @@ func (o *Open) mayBeDeleted(ctx context.Context, i *info, readonly bool) wire.St
 // POSIX semantics the file loses the name at once (FileDispositionInformation, FileDispositionInformationEx: MS-FSCC 2.4.11). The
 // caller checks DELETE access.
 func (o *Open) setDeletePending(ctx context.Context, r *request, flags uint32) wire.Status {
-	links := &o.session.srv.links
+	links := &o.srv.links
 	var c *vfs.Cred // on whose behalf
 	if flags&wire.DispositionDelete != 0 {
 		c = r.cred()
@@ -94,11 +94,11 @@ func (o *Open) setDeletePending(ctx context.Context, r *request, flags uint32) w
 			return st
 		}
 		if flags&wire.DispositionPosixSemantics != 0 && !o.named() {
-			return statusOf(links.unlink(ctx, o.link, o.tree.share.FS, c))
+			return statusOf(links.unlink(ctx, o.link, o.share.FS, c))
 		}
 	}
 	if o.named() {
-		o.session.srv.streams.setPending(o.stream.s, c)
+		o.srv.streams.setPending(o.stream.s, c)
 	} else {
 		links.setPending(o.link, c)
 	}
@@ -107,5 +107,5 @@ func (o *Open) setDeletePending(ctx context.Context, r *request, flags uint32) w
 
 // deletePending reports whether the file or the stream will be deleted, as FileStandardInformation says.
 func (o *Open) deletePending() bool {
-	return o.session.srv.links.isPending(o.link) || o.stream != nil && o.session.srv.streams.isPending(o.stream.s)
+	return o.srv.links.isPending(o.link) || o.stream != nil && o.srv.streams.isPending(o.stream.s)
 }

@@ -108,7 +108,7 @@ func (r *request) copychunk(ctx context.Context, src *Open, k wire.Copychunk) (u
 	}
 	from, to := int64(k.SourceOffset), int64(k.TargetOffset)
 	overlap := src.key == dst.key && from < to+int64(n) && to < from+int64(n)
-	if cp, ok := dst.file.(vfs.Copier); ok && !overlap && src.stream == nil && src.tree.share.FS == dst.tree.share.FS {
+	if cp, ok := dst.file.(vfs.Copier); ok && !overlap && src.stream == nil && src.share.FS == dst.share.FS {
 		m, err := cp.CopyFrom(ctx, src.file, from, to, int64(n))
 		switch {
 		case err == nil && m == int64(n):
@@ -148,7 +148,7 @@ func fsctlDuplicate(ctx context.Context, r *request, q *wire.IoctlRequest) ([]by
 		return nil, wire.StatusInvalidParameter
 	case o.granted&wire.FileWriteData == 0 || o.file == nil:
 		return nil, wire.StatusAccessDenied
-	case !o.tree.share.FS.Caps().Clones:
+	case !o.share.FS.Caps().Clones:
 		return nil, wire.StatusNotSupported
 	}
 	return r.recalledFsctl(ctx, q, duplicate)
@@ -173,7 +173,7 @@ func duplicate(ctx context.Context, r *request, q *wire.IoctlRequest) (out []byt
 	defer src.release()
 	cl, ok := o.file.(vfs.Cloner)
 	switch {
-	case src.dir || src.tree.share.FS != o.tree.share.FS:
+	case src.dir || src.share.FS != o.share.FS:
 		return nil, false, wire.StatusInvalidParameter
 	case src.granted&wire.FileReadData == 0 || src.file == nil:
 		return nil, false, wire.StatusAccessDenied

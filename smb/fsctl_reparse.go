@@ -86,7 +86,7 @@ func fsctlSetReparsePoint(ctx context.Context, r *request, q *wire.IoctlRequest)
 		return nil, wire.StatusAccessDenied
 	case o.stream != nil:
 		return nil, wire.StatusInvalidParameter
-	case o.tree.share.readOnly():
+	case o.share.readOnly():
 		return nil, wire.StatusMediaWriteProtected
 	}
 	s, st := specialOf(&p, o.posix)
@@ -179,7 +179,7 @@ func targetOf(s string) string {
 
 // replace makes the object under a new name and moves it over the open's file, if that is still there.
 func (s *special) replace(ctx context.Context, c *vfs.Cred, dir vfs.Node, name string, o *Open) (n vfs.Node, err error) {
-	defer o.session.srv.cfg.Locks.LockNames(dir.Identity()).Unlock()
+	defer o.srv.cfg.Locks.LockNames(dir.Identity()).Unlock()
 	there, err := dir.Lookup(ctx, c, name)
 	if err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func (s *special) replace(ctx context.Context, c *vfs.Cred, dir vfs.Node, name s
 	if s.kind == vfs.KindSymlink {
 		n, err = dir.Symlink(ctx, c, tmp, s.target, &vfs.SetAttr{})
 	} else {
-		n, err = dir.Mknod(ctx, c, tmp, s.kind, s.dev, &vfs.SetAttr{Mask: vfs.AttrMode, Mode: o.tree.share.mode(false)})
+		n, err = dir.Mknod(ctx, c, tmp, s.kind, s.dev, &vfs.SetAttr{Mask: vfs.AttrMode, Mode: o.share.mode(false)})
 	}
 	if err != nil {
 		return nil, err

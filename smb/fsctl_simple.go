@@ -43,9 +43,9 @@ func fsctlObjectID(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byt
 	if err != nil {
 		return nil, statusOf(err)
 	}
-	id := wire.ObjectID{BirthVolumeID: r.open.tree.share.FS.Caps().FSID}
+	id := wire.ObjectID{BirthVolumeID: r.open.share.FS.Caps().FSID}
 	le.PutUint64(id.ObjectID[:], a.FileID)
-	le.PutUint64(id.ObjectID[8:], r.open.tree.share.volume())
+	le.PutUint64(id.ObjectID[8:], r.open.share.volume())
 	id.BirthObjectID = id.ObjectID
 	return id.Append(nil), wire.StatusSuccess
 }

@@ -19,9 +19,9 @@ func fsctlSetSparse(ctx context.Context, r *request, q *wire.IoctlRequest) ([]by
 		return nil, wire.StatusInvalidParameter
 	case o.granted&(wire.FileWriteData|wire.FileAppendData|wire.FileWriteAttributes) == 0:
 		return nil, wire.StatusAccessDenied
-	case o.tree.share.readOnly():
+	case o.share.readOnly():
 		return nil, wire.StatusMediaWriteProtected
-	case !o.tree.share.FS.Caps().Holes, o.stream != nil: // a stream has no holes
+	case !o.share.FS.Caps().Holes, o.stream != nil: // a stream has no holes
 		return nil, wire.StatusNotSupported
 	}
 	m := namespace.LoadMeta(ctx, o.object())
@@ -170,7 +170,7 @@ func fsctlTrim(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, w
 	case o.granted&wire.FileWriteData == 0 || o.file == nil:
 		return nil, wire.StatusAccessDenied
 	}
-	if al, ok := o.file.(vfs.Allocator); !ok || al == nil || !o.tree.share.FS.Caps().Holes {
+	if al, ok := o.file.(vfs.Allocator); !ok || al == nil || !o.share.FS.Caps().Holes {
 		return nil, wire.StatusNotSupported
 	}
 	return r.recalledFsctl(ctx, q, trim)

@@ -65,12 +65,12 @@ func (i *info) links() uint32 {
 
 // info finds out about the open.
 func (o *Open) info(ctx context.Context) (info, error) {
-	i, err := infoOf(ctx, o.tree.share.view(), o.object(), o.lastName())
+	i, err := infoOf(ctx, o.share.view(), o.object(), o.lastName())
 	if err != nil {
 		return i, err
 	}
-	o.session.srv.changeTimes.show(o.link.key, &i)
-	o.session.srv.links.adorn(o.link, &i)
+	o.srv.changeTimes.show(o.link.key, &i)
+	o.srv.links.adorn(o.link, &i)
 	if o.stream != nil {
 		err = o.stream.info(ctx, &i)
 	}
@@ -79,7 +79,7 @@ func (o *Open) info(ctx context.Context) (info, error) {
 
 // path is the open's name now: elements separated by "/", "" for the share's root.
 func (o *Open) path() string {
-	_, _, path := o.session.srv.links.where(o.link, o.tree.share.FS)
+	_, _, path := o.srv.links.where(o.link, o.share.FS)
 	return path
 }
 

@@ -39,7 +39,7 @@ func (q *lockRequest) waitFor(r *request, b byteRange) wire.Status {
 		}
 		rg := lock.Range{Off: b.off, Len: max(b.len, 1)}
 		var err error
-		q.waiter, err = o.session.srv.cfg.Locks.Wait(o.key, o.lockOwner(), rg, b.exclusive, func() { w.end(wire.StatusSuccess) })
+		q.waiter, err = o.srv.cfg.Locks.Wait(o.key, o.lockOwner(), rg, b.exclusive, func() { w.end(wire.StatusSuccess) })
 		switch {
 		case err != nil: // it would wait for ever
 			q.leave(o)

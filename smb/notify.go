@@ -39,7 +39,7 @@ func (s *changes) begin(ctx context.Context, o *Open, q *wire.ChangeNotifyReques
 	}
 	s.room = min(int(q.OutputLength), maxChanges)
 	tree := q.Flags&wire.ChangeNotifyWatchTree != 0
-	s.watch = o.hub().Watch(ctx, o.tree.share.FS, o.object(), o.cred, notify.What(q.Filter), tree, s.tell)
+	s.watch = o.hub().Watch(ctx, o.share.FS, o.object(), o.cred, notify.What(q.Filter), tree, s.tell)
 	return true
 }
 
@@ -195,7 +195,7 @@ func visiblePath(path string) string {
 }
 
 // hub is where changes are reported.
-func (o *Open) hub() *notify.Hub { return &o.session.srv.cfg.Locks.Changes }
+func (o *Open) hub() *notify.Hub { return &o.srv.cfg.Locks.Changes }
 
 // changed reports that something of what is open has changed.
 func (o *Open) changed(ctx context.Context, what notify.What) {
@@ -217,10 +217,10 @@ func (o *Open) changed(ctx context.Context, what notify.What) {
 	defer dir.Release()
 	c := notify.Change{Dir: dir, Path: parentPath(o.path()), Name: name, Action: notify.Modified, What: what}
 	if stream {
-		ref, _ := o.session.srv.streams.where(o.stream.s)
+		ref, _ := o.srv.streams.where(o.stream.s)
 		c.Action, c.Stream = notify.ModifiedStream, ref.Name
 	}
-	hub.Report(ctx, o.tree.share.FS, c)
+	hub.Report(ctx, o.share.FS, c)
 }
 
 // streamed reports that the open's stream has come or gone.
@@ -229,7 +229,7 @@ func (o *Open) streamed(ctx context.Context, a notify.Action, stream string) {
 		return
 	}
 	if dir, name, st := o.parent(ctx); st == wire.StatusSuccess {
-		o.hub().Report(ctx, o.tree.share.FS, notify.Change{Dir: dir, Path: parentPath(o.path()), Name: name, Stream: stream, Action: a, What: notify.StreamName})
+		o.hub().Report(ctx, o.share.FS, notify.Change{Dir: dir, Path: parentPath(o.path()), Name: name, Stream: stream, Action: a, What: notify.StreamName})
 		dir.Release()
 	}
 }
@@ -252,7 +252,7 @@ func (o *Open) written(ctx context.Context, end int64) {
 
 // added reports a new name.
 func (o *Open) added(ctx context.Context, obj *namespace.Object, k vfs.Kind) {
-	o.hub().Report(ctx, o.tree.share.FS, notify.Change{Dir: obj.Dir, Path: parentPath(obj.Path), Name: obj.Name, Action: notify.Added, What: notify.NameOf(k)})
+	o.hub().Report(ctx, o.share.FS, notify.Change{Dir: obj.Dir, Path: parentPath(obj.Path), Name: obj.Name, Action: notify.Added, What: notify.NameOf(k)})
 }
 
 // renamed reports that a name has become the one of obj, and has replaced what is obj.Node.
@@ -277,7 +277,7 @@ func (o *Open) renamed(ctx context.Context, dir vfs.Node, name, path string, obj
 		list = []notify.Change{gone, from, to}
 		o.hub().Deleted(obj.Node.Identity())
 	}
-	o.hub().Report(ctx, o.tree.share.FS, list...)
+	o.hub().Report(ctx, o.share.FS, list...)
 }
 
 // parentPath is the path of the directory that a path's last element is in.

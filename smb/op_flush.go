@@ -25,7 +25,7 @@ func (q *flushRequest) run(ctx context.Context, r *request) wire.Status {
 		if o.granted&(wire.FileAddFile|wire.FileAddSubdirectory) == 0 {
 			return wire.StatusAccessDenied
 		}
-		err = o.tree.share.FS.SyncMeta(ctx, o.object())
+		err = o.share.FS.SyncMeta(ctx, o.object())
 	case o.granted&(wire.FileWriteData|wire.FileAppendData) == 0 || o.file == nil:
 		return wire.StatusAccessDenied
 	default:

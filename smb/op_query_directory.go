@@ -50,7 +50,7 @@ func (q *queryDirectoryRequest) run(ctx context.Context, r *request) wire.Status
 	}
 	r.out = wire.AppendOutputResponse(r.out, 0, 0)
 	w := searcher{
-		ctx: ctx, c: r.cred(), o: o, s: &o.search, view: o.tree.share.view(), class: q.Class, posix: posix,
+		ctx: ctx, c: r.cred(), o: o, s: &o.search, view: o.share.view(), class: q.Class, posix: posix,
 		list: wire.NewList(r.out, room), max: math.MaxInt,
 	}
 	if q.Flags&wire.QueryDirectoryReturnSingleEntry != 0 {

@@ -71,7 +71,7 @@ func (o *Open) mayWrite(off, n uint64) wire.Status {
 		return wire.StatusAccessDenied
 	case off == appendOffset && o.granted&wire.FileWriteData == 0:
 		return wire.StatusSuccess
-	case off > math.MaxInt64 || off+n > math.MaxInt64, n > 0 && off+n > uint64(o.tree.share.FS.Caps().MaxFileSize):
+	case off > math.MaxInt64 || off+n > math.MaxInt64, n > 0 && off+n > uint64(o.share.FS.Caps().MaxFileSize):
 		return wire.StatusInvalidParameter
 	}
 	return wire.StatusSuccess

@@ -25,21 +25,21 @@ import (
 // that says what guards it.
 type Open struct {
 	id      wire.FileID
-	session *Session
-	cred    *vfs.Cred // who has made it, and acts by it, whoever the session is now
-	tree    *Tree
+	srv     *Server
+	share   *Share
+	home    home
+	cred    *vfs.Cred          // who has made it, and acts by it, whoever the session is now
 	file    vfs.File           // of regular files and streams, if data may be read or written; otherwise nil
 	stream  *streamFile        // of named streams
-	dir     bool               // and not a stream of one
+	dir     bool               // a directory, not a stream of one
 	granted wire.AccessMask    // generic rights mapped
 	options wire.CreateOptions // as requested
 	posix   bool               // the client uses the POSIX extensions with it
-	deletes bool               // what it is of, when it is closed: FILE_DELETE_ON_CLOSE
+	deletes bool               // FILE_DELETE_ON_CLOSE: closing it deletes, see disposition
 	key     lock.FileKey       // of the file, or of the stream
-	conn    *Conn              // it was made on
 	link    *link              // its name, which is shared by all opens of it
 	serial  uint64             // tells opens apart
-	claim   *lock.Open         // share modes; nil where there are none
+	claim   *lock.Open         // share modes; nil: it has none
 
 	refs  atomic.Int32
 	ended atomic.Bool // it claims nothing any more
@@ -63,12 +63,21 @@ type Open struct {
 	oplock oplock
 }
 
+// home is what an open belongs to while its client is connected. What does not depend on that uses the open's
+// srv and share.
+type home struct {
+	session *Session
+	tree    *Tree
+	conn    *Conn // it was made on
+}
+
 // newOpen makes an open for a CREATE, with one reference, the caller's. It takes over the reference to the node. The caller ends it if it
 // cannot be published.
 func newOpen(r *request, n vfs.Node, k *link) *Open {
 	t := r.tree
-	o := &Open{session: t.session, cred: &t.session.who().Cred, tree: t, dir: n.Kind() == vfs.KindDirectory, conn: r.conn, link: k, key: k.key}
-	o.serial = r.conn.srv.lastOpen.Add(1)
+	o := &Open{srv: r.conn.srv, share: t.share, home: home{t.session, t, r.conn}, cred: &t.session.who().Cred, link: k, key: k.key}
+	o.dir = n.Kind() == vfs.KindDirectory
+	o.serial = o.srv.lastOpen.Add(1)
 	o.about.first = n
 	o.sequence.start(r.hdr.ChannelSequence())
 	o.refs.Store(1)
@@ -101,7 +110,7 @@ func (o *Open) release() {
 	}
 	if o.file != nil {
 		if err := o.file.Close(); err != nil {
-			o.session.srv.cfg.Logger.Warn("smb: closing a file", "share", o.tree.share.Name, "err", err)
+			o.srv.cfg.Logger.Warn("smb: closing a file", "share", o.share.Name, "err", err)
 		}
 	}
 	o.about.release()

@@ -32,7 +32,7 @@ func TestOpenEndsOnce(t *testing.T) {
 	e := newFileEnv(t, nil)
 	c := e.files(wire.Dialect311)
 	o := c.open(c.must(want("f", wire.FileCreate)).FileID)
-	if !o.session.take(o) || o.session.take(o) {
+	if !o.home.session.take(o) || o.home.session.take(o) {
 		t.Fatal("an open can be taken from its session once")
 	}
 	for range 2 {

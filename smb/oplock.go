@@ -49,10 +49,10 @@ func (o *Open) cacheKey() lock.CacheKey {
 // grantOplock grants the level that was asked for, or what others leave of it, and returns it (MS-FSA 2.1.5.17).
 func (o *Open) grantOplock(want uint8) uint8 {
 	c := cachings[want]
-	if c == 0 || o.stream == nil && o.object().Kind() != vfs.KindRegular || o.tree.share.NoOplocks || o.conn.neg.Load().leasesOnly {
+	if c == 0 || o.stream == nil && o.object().Kind() != vfs.KindRegular || o.share.NoOplocks || o.home.conn.neg.Load().leasesOnly {
 		return wire.OplockLevelNone
 	}
-	locks := o.session.srv.cfg.Locks
+	locks := o.srv.cfg.Locks
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	cache := locks.Cache(o.key, o.cacheKey(), c, o.recalled)
@@ -125,7 +125,7 @@ func (o *Open) breakTimedOut(cache *lock.Cache) {
 	o.oplock.breaking = false
 	o.setLevelLocked(wire.OplockLevelNone)
 	o.mu.Unlock()
-	o.session.srv.cfg.Logger.Warn("smb: oplock break unanswered", "share", o.tree.share.Name, "user", o.session.who().Name)
+	o.srv.cfg.Logger.Warn("smb: oplock break unanswered", "share", o.share.Name, "user", o.home.session.who().Name)
 	cache.Revoke()
 	cache.Reduce(0)
 }
@@ -158,7 +158,7 @@ func (o *Open) recall(keep lock.Caching) *lock.Recall {
 	if keep&lock.CacheRead == 0 && o.levelII.Load() {
 		key = lock.CacheKey{Proto: lockProto} // nobody's: opens count from 1
 	}
-	return o.session.srv.cfg.Locks.Recall(o.key, key, keep)
+	return o.srv.cfg.Locks.Recall(o.key, key, keep)
 }
 
 // breakUnheard reports whether a break that has to be answered went out on c, which has ended, and what it said.
@@ -171,8 +171,8 @@ func (o *Open) breakUnheard(c *Conn) (level uint8, unheard bool) {
 // sendBreak tells the client that the oplock has to come down to the level (MS-SMB2 3.3.4.6), on the connection that the
 // open was made on or, if that has ended, another one of the session.
 func (o *Open) sendBreak(level uint8) {
-	s := o.session
-	conn := o.conn
+	s := o.home.session
+	conn := o.home.conn
 	s.mu.Lock()
 	if s.channels[conn] == nil {
 		conn = nil
@@ -197,7 +197,7 @@ func (o *Open) sendBreak(level uint8) {
 	b := h.Append(buf.Bytes()[headroom:headroom])
 	b = (&wire.OplockBreak{Level: level, FileID: o.id}).Append(b, 0)
 	var sealed *Session
-	if s.encrypt || o.tree.share.Encrypt {
+	if s.encrypt || o.share.Encrypt {
 		sealed = s
 	}
 	if err := conn.sendOne(buf, len(b), sealed); err != nil {

@@ -98,7 +98,7 @@ func queryAlternateName(iq *infoQuery) wire.Status {
 	path := shownPath(iq.o.path())
 	name := path[strings.LastIndexByte(path, '\\')+1:]
 	short, madeUp := namespace.ShortName(name)
-	if name == "" || (madeUp || short != name) && iq.o.tree.share.CaseSensitive {
+	if name == "" || (madeUp || short != name) && iq.o.share.CaseSensitive {
 		return wire.StatusObjectNameNotFound
 	}
 	iq.out = wire.AppendNameInfo(iq.out, short)
@@ -152,7 +152,7 @@ func queryStandardLink(iq *infoQuery, i *info) []byte {
 }
 
 func queryFileID(iq *infoQuery, i *info) []byte {
-	f := wire.FileIDInfo{VolumeSerial: iq.o.tree.share.volume()}
+	f := wire.FileIDInfo{VolumeSerial: iq.o.share.volume()}
 	le.PutUint64(f.FileID[:], i.attr.FileID)
 	return f.Append(iq.out)
 }
@@ -168,7 +168,7 @@ func queryPosix(iq *infoQuery) wire.Status {
 	}
 	return iq.say(&wire.PosixInfo{
 		Times: i.times, EndOfFile: i.size(), AllocationSize: i.allocated(), FileAttributes: i.dos, Inode: i.attr.FileID,
-		Device: uint32(iq.o.tree.share.volume()), Links: i.attr.Nlink, ReparseTag: i.tag(), Mode: posixMode(&i.attr),
+		Device: uint32(iq.o.share.volume()), Links: i.attr.Nlink, ReparseTag: i.tag(), Mode: posixMode(&i.attr),
 		Owner: secdesc.UnixUser(i.attr.UID).Append(nil), Group: secdesc.UnixGroup(i.attr.GID).Append(nil),
 	})
 }

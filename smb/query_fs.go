@@ -26,7 +26,7 @@ const (
 )
 
 func queryFsVolume(iq *infoQuery) wire.Status {
-	sh := iq.o.tree.share
+	sh := iq.o.share
 	root, err := sh.FS.Root(iq.ctx)
 	if err != nil {
 		return statusOf(err)
@@ -41,7 +41,7 @@ func queryFsVolume(iq *infoQuery) wire.Status {
 
 // capacity is the file system's, and how many bytes it counts by: a power of two.
 func (iq *infoQuery) capacity() (s vfs.StatFS, unit uint64, st wire.Status) {
-	s, err := iq.o.tree.share.FS.StatFS(iq.ctx, iq.o.cred)
+	s, err := iq.o.share.FS.StatFS(iq.ctx, iq.o.cred)
 	if err != nil {
 		return s, 0, statusOf(err)
 	}
@@ -75,7 +75,7 @@ func queryFsDevice(iq *infoQuery) wire.Status {
 
 // queryFsAttributes tells what the file system can do: nothing that it cannot.
 func queryFsAttributes(iq *infoQuery) wire.Status {
-	sh := iq.o.tree.share
+	sh := iq.o.share
 	caps := sh.FS.Caps()
 	a := wire.FileCasePreservedNames | wire.FileUnicodeOnDisk | wire.FileSupportsReparsePoints | wire.FileSupportsHardLinks |
 		wire.FileSupportsObjectIDs
@@ -107,7 +107,7 @@ func queryFsControl(iq *infoQuery) wire.Status {
 }
 
 func queryFsObjectID(iq *infoQuery) wire.Status {
-	return iq.say(&wire.FsObjectIDInfo{ObjectID: iq.o.tree.share.FS.Caps().FSID})
+	return iq.say(&wire.FsObjectIDInfo{ObjectID: iq.o.share.FS.Caps().FSID})
 }
 
 func queryFsSectors(iq *infoQuery) wire.Status {
@@ -115,7 +115,7 @@ func queryFsSectors(iq *infoQuery) wire.Status {
 		Logical: sector, PhysicalForAtomicity: physicalSector, PhysicalForPerformance: physicalSector, EffectiveForAtomicity: physicalSector,
 		Flags: wire.SSInfoAlignedDevice | wire.SSInfoPartitionAlignedOnDevice | wire.SSInfoNoSeekPenalty,
 	}
-	if iq.o.tree.share.FS.Caps().Holes {
+	if iq.o.share.FS.Caps().Holes {
 		i.Flags |= wire.SSInfoTrimEnabled
 	}
 	return iq.say(&i)
@@ -132,6 +132,6 @@ func queryFsPosix(iq *infoQuery) wire.Status {
 	}
 	return iq.say(&wire.FsPosixInfo{
 		OptimalTransferSize: iq.r.conn.neg.Load().maxRead, BlockSize: uint32(unit), TotalBlocks: s.TotalBytes / unit, FreeBlocks: s.FreeBytes / unit,
-		AvailableBlocks: s.AvailBytes / unit, TotalFiles: s.TotalFiles, FreeFiles: s.FreeFiles, ID: iq.o.tree.share.volume(),
+		AvailableBlocks: s.AvailBytes / unit, TotalFiles: s.TotalFiles, FreeFiles: s.FreeFiles, ID: iq.o.share.volume(),
 	})
 }

@@ -27,7 +27,7 @@ func (f *streamFile) info(ctx context.Context, i *info) (err error) {
 func (o *Open) shownName() string {
 	name := shownPath(o.path())
 	if o.named() {
-		ref, _ := o.session.srv.streams.where(o.stream.s)
+		ref, _ := o.srv.streams.where(o.stream.s)
 		name += ":" + ref.Name
 	}
 	return name

@@ -60,7 +60,7 @@ func (o *Open) lockedByOthers(off, n uint64, write bool) bool {
 	if n == 0 {
 		return false
 	}
-	m := o.session.srv.cfg.Locks
+	m := o.srv.cfg.Locks
 	if m.Test(o.key, o.lockOwner(), lock.Range{Off: off, Len: n}, write) != nil {
 		return true
 	}
@@ -102,14 +102,14 @@ func (o *Open) lockRange(b byteRange, w *wait) (wire.Status, obstacle) {
 			return wire.StatusLockNotGranted, inOwnWay
 		}
 	}
-	limits := o.session.srv.cfg.Locks.Limits()
-	if limits.PerOwner > 0 && len(s.list) >= limits.PerOwner || limits.PerClient > 0 && o.session.ranges.Load() >= int64(limits.PerClient) {
+	limits := o.srv.cfg.Locks.Limits()
+	if limits.PerOwner > 0 && len(s.list) >= limits.PerOwner || limits.PerClient > 0 && o.home.session.ranges.Load() >= int64(limits.PerClient) {
 		return wire.StatusInsufficientResources, tooMany
 	}
-	zero := &o.session.srv.zeroLocks
+	zero := &o.srv.zeroLocks
 	if b.len == 0 {
 		zero.add(o, &b)
-		c := o.session.srv.cfg.Locks.Test(o.key, o.lockOwner(), lock.Range{Off: b.off, Len: 1}, b.exclusive)
+		c := o.srv.cfg.Locks.Test(o.key, o.lockOwner(), lock.Range{Off: b.off, Len: 1}, b.exclusive)
 		if c != nil && c.Range.Off < b.off { // the first there is: another would not begin before it
 			zero.remove(o, &b)
 			return wire.StatusLockNotGranted, inTheWay
@@ -129,14 +129,14 @@ func (o *Open) lockRange(b byteRange, w *wait) (wire.Status, obstacle) {
 	}
 	s.list = append(s.list, b)
 	s.count.Add(1)
-	o.session.ranges.Add(1)
+	o.home.session.ranges.Add(1)
 	return wire.StatusSuccess, inOwnWay
 }
 
 // claimGapsLocked locks, with the arbiter, those bytes of b that the open has not locked yet: all, or none, and then c is in the
 // way.
 func (o *Open) claimGapsLocked(b *byteRange) (done []lock.Range, c *lock.Conflict) {
-	m, owner := o.session.srv.cfg.Locks, o.lockOwner()
+	m, owner := o.srv.cfg.Locks, o.lockOwner()
 	o.ranges.parts(b.off, b.last(), func(r lock.Range, held, _ bool) {
 		if held || c != nil {
 			return
@@ -154,7 +154,7 @@ func (o *Open) claimGapsLocked(b *byteRange) (done []lock.Range, c *lock.Conflic
 // unclaim unlocks what claimGapsLocked has locked.
 func (o *Open) unclaim(done []lock.Range) {
 	for _, r := range done {
-		_ = o.session.srv.cfg.Locks.Unlock(o.key, o.lockOwner(), r) // each is as it was locked: none becomes two
+		_ = o.srv.cfg.Locks.Unlock(o.key, o.lockOwner(), r) // each is as it was locked: none becomes two
 	}
 }
 
@@ -205,9 +205,9 @@ func (o *Open) unlockRange(off, n uint64) wire.Status {
 	b := s.list[found]
 	s.list = append(s.list[:found], s.list[found+1:]...)
 	s.count.Add(-1)
-	o.session.ranges.Add(-1)
+	o.home.session.ranges.Add(-1)
 	if b.len > 0 {
-		m, owner := o.session.srv.cfg.Locks, o.lockOwner()
+		m, owner := o.srv.cfg.Locks, o.lockOwner()
 		s.parts(b.off, b.last(), func(r lock.Range, held, exclusive bool) {
 			switch {
 			case !held:
@@ -220,7 +220,7 @@ func (o *Open) unlockRange(off, n uint64) wire.Status {
 	waits := s.waits
 	s.mu.Unlock()
 	if b.len == 0 {
-		o.session.srv.zeroLocks.remove(o, &b)
+		o.srv.zeroLocks.remove(o, &b)
 	}
 	for _, w := range waits {
 		w.end(wire.StatusSuccess)
@@ -236,17 +236,17 @@ func (o *Open) unlockAll() {
 	list, waits := s.list, s.waits
 	s.list, s.waits = nil, nil
 	s.count.Store(0)
-	o.session.ranges.Add(-int64(len(list)))
+	o.home.session.ranges.Add(-int64(len(list)))
 	s.mu.Unlock()
 	for _, w := range waits {
 		w.end(wire.StatusRangeNotLocked)
 	}
 	for i := range list {
 		if list[i].len == 0 {
-			o.session.srv.zeroLocks.remove(o, &list[i])
+			o.srv.zeroLocks.remove(o, &list[i])
 		}
 	}
 	if len(list) > 0 {
-		o.session.srv.cfg.Locks.UnlockAll(o.key, o.lockOwner())
+		o.srv.cfg.Locks.UnlockAll(o.key, o.lockOwner())
 	}
 }

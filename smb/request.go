@@ -72,7 +72,7 @@ func (r *request) file(id wire.FileID) (*Open, wire.Status) {
 		id = r.compound.fileID
 	}
 	o := r.opened(id)
-	if o == nil || o.tree != r.tree {
+	if o == nil || o.home.tree != r.tree {
 		if o != nil {
 			o.release()
 		}

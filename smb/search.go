@@ -152,14 +152,14 @@ func (w *searcher) batch(n int) (eof bool, err error) {
 		s.batch = append(s.batch, found{name: e.Name, shown: shown, cookie: e.Cookie, info: info{attr: e.Attr}})
 		return true
 	})
-	if !w.o.tree.share.readOnly() {
-		w.o.session.srv.removeLeft(w.ctx, w.o.object(), temps)
+	if !w.o.share.readOnly() {
+		w.o.srv.removeLeft(w.ctx, w.o.object(), temps)
 	}
 	return eof, err
 }
 
 // shortNames reports whether names of 8.3 characters are made up.
-func (w *searcher) shortNames() bool { return !w.o.posix && !w.o.tree.share.CaseSensitive }
+func (w *searcher) shortNames() bool { return !w.o.posix && !w.o.share.CaseSensitive }
 
 // standsFor reports whether the pattern is the name of 8.3 characters that was made up for a name.
 func (w *searcher) standsFor(shown string) bool {
@@ -189,7 +189,7 @@ func (w *searcher) details(f *found) {
 		if n, err := w.o.object().Lookup(w.ctx, w.c, f.name); err == nil {
 			w.beside(f, n)
 			f.info.complete(w.view, f.name)
-			w.o.session.srv.changeTimes.show(n.Identity(), &f.info)
+			w.o.srv.changeTimes.show(n.Identity(), &f.info)
 			n.Release()
 			return
 		}

@@ -79,7 +79,7 @@ func (o *Open) secure(ctx context.Context, d *secdesc.Descriptor, parts uint32) 
 	if err != nil {
 		return statusOf(err)
 	}
-	s, st := securityOf(o.session.srv.named(d), parts, a)
+	s, st := securityOf(o.srv.named(d), parts, a)
 	if st != wire.StatusSuccess || s.Mask == 0 {
 		return st
 	}

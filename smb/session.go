@@ -187,7 +187,7 @@ func (s *Session) removeTree(ctx context.Context, t *Tree) {
 	delete(s.trees, t.id)
 	var opens []*Open
 	for id, o := range s.opens {
-		if o.tree == t {
+		if o.home.tree == t {
 			opens = append(opens, o)
 			delete(s.opens, id)
 		}
@@ -228,7 +228,7 @@ func (s *Session) publish(o *Open) wire.Status {
 	switch {
 	case s.closed:
 		return wire.StatusUserSessionDeleted
-	case s.trees[o.tree.id] != o.tree:
+	case s.trees[o.home.tree.id] != o.home.tree:
 		return wire.StatusNetworkNameDeleted
 	case len(s.opens) >= maxOpens, !s.srv.cfg.Files.Take(s.addr):
 		return wire.StatusTooManyOpenedFiles

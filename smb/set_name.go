@@ -84,7 +84,7 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 	case len(p.Elems) == 0:
 		return wire.StatusObjectNameInvalid
 	}
-	sh := o.tree.share
+	sh := o.share
 	if sh.readOnly() {
 		return wire.StatusMediaWriteProtected
 	}
@@ -169,7 +169,7 @@ func (t *target) mayReplace(ctx context.Context, r *request, o *Open, readonly b
 	if !t.replace {
 		return wire.StatusObjectNameCollision
 	}
-	i, err := infoOf(ctx, o.tree.share.view(), n, t.obj.Name)
+	i, err := infoOf(ctx, o.share.view(), n, t.obj.Name)
 	switch {
 	case err != nil:
 		return statusOf(err)
@@ -251,7 +251,7 @@ func rename(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wi
 		}
 		return statusOf(err) // ErrInvalid: to below itself
 	}
-	o.tree.share.view().Added(ctx, t.obj.Dir, t.obj.Name)
+	o.share.view().Added(ctx, t.obj.Dir, t.obj.Name)
 	o.renamed(ctx, from, name, o.path(), &t.obj)
 	o.moved(ctx, &t.obj)
 	return wire.StatusSuccess
@@ -273,7 +273,7 @@ func hardLink(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) 
 	} else if err := t.obj.Dir.Link(ctx, r.cred(), t.obj.Name, o.object()); err != nil {
 		return statusOf(err)
 	}
-	o.tree.share.view().Added(ctx, t.obj.Dir, t.obj.Name)
+	o.share.view().Added(ctx, t.obj.Dir, t.obj.Name)
 	o.added(ctx, &t.obj, o.object().Kind())
 	return wire.StatusSuccess
 }
@@ -299,7 +299,7 @@ func (o *Open) stillNamed(ctx context.Context, c *vfs.Cred, dir vfs.Node, name s
 		return statusOf(err)
 	}
 	defer n.Release()
-	if !o.session.srv.links.is(o.link, dir, name, n) {
+	if !o.srv.links.is(o.link, dir, name, n) {
 		return wire.StatusObjectNameNotFound
 	}
 	return wire.StatusSuccess

@@ -36,7 +36,7 @@ func setAllocation(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequ
 	if o.stream != nil && v > namespace.MaxStream {
 		return wire.StatusDiskFull
 	}
-	s, err := o.tree.share.FS.StatFS(ctx, o.cred)
+	s, err := o.share.FS.StatFS(ctx, o.cred)
 	switch {
 	case err != nil:
 		return statusOf(err)
@@ -44,7 +44,7 @@ func setAllocation(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequ
 		return wire.StatusDiskFull
 	}
 	if o.stream == nil {
-		o.session.srv.links.reserve(o.link, v)
+		o.srv.links.reserve(o.link, v)
 	}
 	o.moveChangeTime(ctx)
 	return wire.StatusSuccess
@@ -95,7 +95,7 @@ func (o *Open) resize(ctx context.Context, c *vfs.Cred, size uint64) wire.Status
 		err = o.object().SetAttr(ctx, root, &s)
 	}
 	if err == nil {
-		o.session.srv.links.reserve(o.link, 0)
+		o.srv.links.reserve(o.link, 0)
 		o.restoreTimes(ctx, &times)
 		o.changed(ctx, notify.Size)
 	}

@@ -19,7 +19,7 @@ func renameStream(ctx context.Context, _ *request, o *Open, q *wire.SetInfoReque
 		return wire.StatusInfoLengthMismatch
 	case err != nil, i.RootDirectory != 0:
 		return wire.StatusInvalidParameter
-	case o.tree.share.readOnly():
+	case o.share.readOnly():
 		return wire.StatusMediaWriteProtected
 	}
 	replace := i.Flags&wire.RenameReplaceIfExists != 0
@@ -35,7 +35,7 @@ func renameStream(ctx context.Context, _ *request, o *Open, q *wire.SetInfoReque
 	case len(p.Elems) > 0:
 		return wire.StatusSharingViolation // even if it is of the same file, which is open: as Windows has it
 	}
-	old, _ := o.session.srv.streams.where(o.stream.s)
+	old, _ := o.srv.streams.where(o.stream.s)
 	if st = o.stream.rename(ctx, p.Name, replace); st == wire.StatusSuccess && old.Name != p.Name {
 		o.streamed(ctx, notify.RemovedStream, old.Name)
 		o.streamed(ctx, notify.AddedStream, p.Name)

@@ -17,7 +17,7 @@ type keepsTimes struct {
 
 // setKeepsTimes notes what setting the times says of later changes.
 func (o *Open) setKeepsTimes(t *wire.Times) {
-	posix := o.conn.neg.Load().posix
+	posix := o.home.conn.neg.Load().posix
 	k := keepsTimes{}
 	if old := o.keeps.Load(); old != nil {
 		k = *old
@@ -61,7 +61,7 @@ func (o *Open) keepTimes(ctx context.Context) keptTimes {
 	}
 	i := info{attr: a}
 	i.times.Change = wire.UnixFiletime(a.Ctime.Sec, a.Ctime.Nsec)
-	o.session.srv.changeTimes.show(o.link.key, &i)
+	o.srv.changeTimes.show(o.link.key, &i)
 	return keptTimes{keepsTimes: *k, lastWrite: a.Mtime, lastChange: i.times.Change}
 }
 
