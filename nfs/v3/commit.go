@@ -74,7 +74,7 @@ func (s *server) commitFile(ctx context.Context, o *object, a *CommitArgs) Statu
 		off, n = 0, 0 // nothing can be there: all is more than was asked
 	}
 	f, err := o.node.Open(ctx, o.cred, vfs.OpenWrite|vfs.AccessOwnerOverride)
-	if vfs.StatusOf(err) == vfs.ErrAccess { // whoever wrote may have lost the right since
+	if vfs.StatusOf(err) == vfs.ErrAccess { // the writer may have lost the right to write since
 		f, err = o.node.Open(ctx, o.cred, vfs.OpenRead|vfs.AccessOwnerOverride)
 	}
 	if err != nil {

@@ -90,7 +90,7 @@ func (s *server) create(ctx context.Context, c *rpc.Call, r *rpc.Reply) rpc.Acce
 	})
 }
 
-// make is what all procedures that make an object have in common; do makes it.
+// make is the common part of all procedures that create an object; do creates it.
 func (s *server) make(ctx context.Context, c *rpc.Call, r *rpc.Reply, where *DirOp, attr *SetAttr, do func(dir *object, v *vfs.SetAttr) (vfs.Node, error)) rpc.AcceptStat {
 	var res CreateRes
 	dir, st := s.resolveChange(ctx, c, where.Dir)
@@ -149,7 +149,7 @@ func (s *server) createFile(ctx context.Context, dir *object, a *CreateArgs, v *
 	return n, nil
 }
 
-// made reports what has been made, if it has.
+// made reports the new object to those who watch, if there is one.
 func (s *server) made(ctx context.Context, dir *object, name string, k vfs.Kind, err error) {
 	if err == nil {
 		s.changes(dir).Added(ctx, dir.node, name, k)

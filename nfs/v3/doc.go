@@ -15,5 +15,5 @@
 // # Weak cache consistency
 //
 // Changes of directories carry the attributes from before the change, taken under [lock.Names]. For files they are
-// left out: only what nothing could have come between may be sent (RFC 1813 2.6).
+// left out, because another change may come between (RFC 1813 2.6).
 package v3

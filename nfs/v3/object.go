@@ -55,7 +55,7 @@ func (o *object) release() {
 	}
 }
 
-// attr are the object's attributes of now, if they can be had.
+// attr returns the object's current attributes, if they are available.
 func (o *object) attr(ctx context.Context) PostOpAttr {
 	if o.node == nil {
 		return PostOpAttr{}
@@ -100,7 +100,7 @@ func (s *server) checkIO(ctx context.Context, o *object, off, n uint64, write bo
 	return OK
 }
 
-// recallName has those who cache what a name names give it up, before that is removed or renamed.
+// recallName recalls all that other protocols' clients cache of the named file, before it is removed or renamed.
 func (s *server) recallName(ctx context.Context, dir *object, name string) Status {
 	if !nfs.RecallName(ctx, s.cfg.Locks, dir.cred, dir.node, name) {
 		return ErrJukebox
@@ -119,7 +119,7 @@ func (o *object) syncMeta(ctx context.Context, nodes ...vfs.Node) Status {
 	return statusOf(o.export.FS.SyncMeta(ctx, nodes...))
 }
 
-// dirChange is a change of a directory, or of two, from the look at its attributes before to that after.
+// dirChange is a change of one or two directories, with their attributes from before and after.
 type dirChange struct {
 	first, second *lock.Names
 }

@@ -66,7 +66,7 @@ func (s *server) readlink(ctx context.Context, c *rpc.Call, r *rpc.Reply) rpc.Ac
 	return reply(c, r, res.Status, r.Head)
 }
 
-// placed puts the path where the client made a place for it (RFC 8267 5), if it did.
+// placed returns the path as a payload, if the client provides a place for it (RFC 8267 5).
 func placed(ctx context.Context, c *rpc.Call, r *rpc.Reply, res *ReadlinkRes) bool {
 	if len(c.Limits.Payloads) == 0 || len(res.Path) == 0 || len(res.Path) > c.Limits.Payloads[0] {
 		return false

@@ -21,7 +21,7 @@ func (r *rig) change(f func(*nfs.Export)) {
 	r.exports.Replace(list)
 }
 
-// TestStranger: whom no export admits gets neither client ID nor session, and ends nobody else's.
+// TestStranger: a client that no export admits gets neither client ID nor session, and cannot end those of others.
 func TestStranger(t *testing.T) {
 	r := newRig(t)
 	r.change(func(e *nfs.Export) { e.Clients = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} })

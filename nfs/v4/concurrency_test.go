@@ -12,7 +12,7 @@ import (
 )
 
 // TestConcurrency has clients do everything at once, to themselves and to each other; what is
-// left over at the end, and the race detector, tell whether it went well.
+// left over at the end, and the race detector, are the check.
 func TestConcurrency(t *testing.T) {
 	r := newRig(t)
 	var wg sync.WaitGroup

@@ -147,7 +147,7 @@ func TestCourtesy(t *testing.T) {
 	a.want(nfsv4.NFS4ERR_BAD_STATEID, putfh(fh), write(sa, 0, "x"))
 }
 
-// A lock-owner has no more locks than the limit says: it is told to come again, when it has given some back.
+// A lock-owner at its limit of locks gets NFS4ERR_DELAY until it has unlocked some.
 func TestLockLimits(t *testing.T) {
 	r := newRig(t)
 	r.cfg.Locks.SetLimits(lock.Limits{PerOwner: 3})
