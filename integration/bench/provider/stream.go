@@ -204,8 +204,7 @@ func (s *side) post(op rdma.Opcode, flags rdma.SendFlags, off, n int, peer *side
 	return s.qp.PostSend(s.wr[:])
 }
 
-// wait takes completions until at least one, and at least k, of the operation have come.
-// It returns their number.
+// wait takes completions until at least k of the operation have come. It returns their number.
 func (s *side) wait(ctx context.Context, op rdma.Opcode, k int) (int, error) {
 	got := 0
 	for got < k {

@@ -159,7 +159,7 @@ func recordLoad(dir string, file int, acks *ackFile, stopped func() bool) error 
 	}
 }
 
-// promises compares a server's share with what its clients were promised.
+// promises compares a server's share with the acknowledgements of its clients.
 func promises(args []string) error {
 	acks, err := workload.ReadAcks(args[1])
 	if err != nil {

@@ -112,7 +112,7 @@ func (l fcntlLocks) ranges(a, b *os.File) error {
 		want("test finds type", test.Type, int16(un)))
 }
 
-// test asks who would be in the way of a write lock.
+// test returns the lock that conflicts with a write lock.
 func (l fcntlLocks) test(f *os.File, answer *unix.Flock_t, start, n int64) error {
 	*answer = unix.Flock_t{Type: unix.F_WRLCK, Start: start, Len: n}
 	return unix.FcntlFlock(f.Fd(), l.get, answer)

@@ -113,7 +113,7 @@ func smallCheck(dir string, n int) error {
 	return nil
 }
 
-// smallRemove removes the files, and the directories, which have to be empty then and not before.
+// smallRemove removes the files and then the directories. A directory that still has files must not be removable.
 func smallRemove(dir string, n int) error {
 	if err := os.Remove(filepath.Join(dir, "many")); err == nil {
 		return errors.New("a directory with files in it was removed")
