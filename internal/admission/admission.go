@@ -1,6 +1,5 @@
-// Package admission bounds what the requests of one connection hold of the server's memory: beyond that they wait, in
-// the order they came, until others have given back. A client that asks for much and takes no responses keeps its
-// share of the memory, and no more.
+// Package admission bounds the memory that the requests of one connection hold. Requests beyond the limit wait, in order of
+// arrival, until others release memory. So a client that sends many requests and reads no responses cannot take all memory.
 package admission
 
 import (
@@ -10,8 +9,8 @@ import (
 
 // Waiter is a request that waits.
 type Waiter interface {
-	// Admitted is called once, when there is room, and its bytes are counted. It is called by whoever gives bytes back, with
-	// that caller's locks held, but none of the Budget's: it must not block.
+	// Admitted is called once, when there is room; the bytes are counted. The caller of Give calls it and may hold locks, but not
+	// the Budget's. Admitted must not block.
 	Admitted()
 }
 
@@ -37,8 +36,8 @@ func New(limit int64) *Budget { return &Budget{limit: limit} }
 // Try counts n bytes and returns true, if there is room for them and nobody waits.
 func (b *Budget) Try(n int64) bool { return b.count.Load() == 0 && b.fits(n) }
 
-// Admit counts n bytes for w and returns true, or, if there is no room, has w wait: its Admitted may be called before Admit
-// has returned. A request that is larger than the limit is admitted when nothing else is held.
+// Admit counts n bytes for w and returns true. If there is no room, it queues w and returns false; Admitted may then be called
+// before Admit has returned. A request that is larger than the limit is admitted when nothing else is held.
 func (b *Budget) Admit(n int64, w Waiter) bool {
 	if b.Try(n) {
 		return true
@@ -65,10 +64,10 @@ func (b *Budget) fits(n int64) bool {
 	return true
 }
 
-// Add counts n bytes more, whether or not there is room: of a request that has been admitted.
+// Add counts n more bytes of a request that has been admitted, even if there is no room.
 func (b *Budget) Add(n int64) { b.held.Add(n) }
 
-// Give gives n bytes back, and lets those go on that there is room for.
+// Give subtracts n bytes and admits the waiting requests that now fit.
 func (b *Budget) Give(n int64) {
 	if b.held.Add(-n); b.count.Load() > 0 {
 		b.wake()
@@ -78,7 +77,7 @@ func (b *Budget) Give(n int64) {
 // Released is Give for the bytes of a buffer: a Budget can be the buffer's slab.Owner.
 func (b *Budget) Released(size int) { b.Give(int64(size)) }
 
-// wake lets those go on that there is room for.
+// wake admits the waiting requests that fit.
 func (b *Budget) wake() {
 	for {
 		b.mu.Lock()
@@ -102,7 +101,7 @@ func (b *Budget) popLocked() Waiter {
 	return w
 }
 
-// Close returns those that wait: nothing is counted for them, and their Admitted is not called. Nobody waits from now on.
+// Close returns the requests that wait. Their bytes are not counted, and their Admitted is not called. Later requests do not wait.
 func (b *Budget) Close() (waiting []Waiter) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,10 +112,10 @@ func (b *Budget) Close() (waiting []Waiter) {
 	return waiting
 }
 
-// Held is how many bytes are counted.
+// Held returns how many bytes are counted.
 func (b *Budget) Held() int64 { return b.held.Load() }
 
-// Waiting is how many requests wait.
+// Waiting returns how many requests wait.
 func (b *Budget) Waiting() int { return int(b.count.Load()) }
 
 // Limit is the budget's limit, bytes.

@@ -1,5 +1,4 @@
-// Package budget divides what the machine has among those who use it, so that none of them takes
-// all: the threads that block in system calls among the shares ([Shares]), and the descriptors of
-// open files among the clients ([Files]). [DescriptorPlan] says what the descriptors of the process
-// are for.
+// Package budget divides the limits of the machine, so that nobody can use up all. It divides the threads that block in system
+// calls among the shares ([Shares]), and the descriptors of open files among the clients ([Files]). [DescriptorPlan] divides
+// the descriptors of the process.
 package budget

@@ -5,12 +5,10 @@ import (
 	"sync"
 )
 
-// perFile is how many descriptors a file takes that a client has open: one for the object, one for
-// its data.
+// perFile is how many descriptors an open file uses: one for the object and one for its data.
 const perFile = 2
 
-// DescriptorPlan says what the descriptors of the process are for. What is left beyond it is for
-// the server's own files and the calls under way.
+// DescriptorPlan divides the descriptors of the process. The rest is for the server's own files and for running calls.
 type DescriptorPlan struct {
 	Connections int // of all transports together
 	Files       int // that clients have open
@@ -37,8 +35,8 @@ type Files struct {
 // NewFiles divides limit open files.
 func NewFiles(limit int) *Files { return &Files{limit: limit, by: make(map[netip.Addr]int)} }
 
-// Take counts one more open file of the client at the address, and reports whether it may have it.
-// Each that it may have is given back with Give.
+// Take counts one more open file of the client at the address, and reports whether the client may open it. If so, the caller
+// calls Give after closing it.
 func (f *Files) Take(client netip.Addr) bool {
 	if f == nil {
 		return true
@@ -54,7 +52,7 @@ func (f *Files) Take(client netip.Addr) bool {
 	return true
 }
 
-// Spent reports whether the client has all that it may have at the moment. Only Take decides.
+// Spent reports whether the client has as many open files as it may have now. It is a hint; only Take decides.
 func (f *Files) Spent(client netip.Addr) bool {
 	if f == nil {
 		return false
@@ -66,7 +64,7 @@ func (f *Files) Spent(client netip.Addr) bool {
 
 func (f *Files) spentLocked(client netip.Addr) bool { return f.by[client] >= f.limit-f.used }
 
-// Give gives n open files of a client back.
+// Give subtracts n open files of a client.
 func (f *Files) Give(client netip.Addr, n int) {
 	if f == nil || n == 0 {
 		return

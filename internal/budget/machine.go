@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AvailableThreads is how many threads the process may have blocked in file systems: half of what
-// its control group and its user may have, and never more than the runtime bears.
+// AvailableThreads returns how many threads of the process may be blocked in file systems: half of the limits of its control
+// group and its user, and less than the limit of the Go runtime.
 func AvailableThreads() int {
 	n := maxThreads
 	if limit, ok := groupLimit("/proc/self/cgroup", "/sys/fs/cgroup"); ok {
@@ -23,8 +23,8 @@ func AvailableThreads() int {
 	return max(n, minShareThreads)
 }
 
-// groupLimit is the smallest pids.max of the process's control group and of those above it
-// (cgroup v2); ok is false if there is none.
+// groupLimit returns the smallest pids.max of the process's control group and of the groups above it (cgroup v2). ok is false if
+// there is no limit.
 func groupLimit(self, mount string) (limit int, ok bool) {
 	b, err := os.ReadFile(self)
 	if err != nil {
@@ -51,8 +51,8 @@ func groupLimit(self, mount string) (limit int, ok bool) {
 	}
 }
 
-// Descriptors is how many descriptors the process may have: the soft limit of RLIMIT_NOFILE, which
-// package os has raised to the hard one.
+// Descriptors returns how many descriptors the process may have: the soft limit of RLIMIT_NOFILE, which package os has raised
+// to the hard limit.
 func Descriptors() int {
 	var r unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil {

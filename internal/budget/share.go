@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	// patience is how long a call waits for its turn. It is less than the minute after which clients
-	// of NFS and SMB take the server for dead.
+	// patience is how long a call waits for its turn. It is less than the minute after which clients of NFS and SMB assume that
+	// the server is dead.
 	patience = 30 * time.Second
-	// queuePerThread is how many calls wait at most, for each that may run.
+	// queuePerThread is how many calls may wait, for each call that may run.
 	queuePerThread = 4
 )
 
-// ErrOverload is the error of a call that did not get its turn: too many wait already, or it has
-// waited for too long. The client may try again later.
+// ErrOverload is the error of a call that did not get its turn: too many calls wait already, or it has waited too long. The
+// client may try again later.
 var ErrOverload = errors.New("too many calls are blocked in the file system")
 
-// Share is the part of one share. It bounds the calls that are inside the share's file system, each of
-// which may hold a thread while it is blocked: a call that comes when all places are taken waits, in
-// the order of arrival.
+// Share is the part of one share. It bounds the calls inside the share's file system, each of which may hold a thread while it
+// is blocked. Further calls wait, in the order of arrival.
 //
-// The zero Share is not ready for use: [Shares.Add] makes one.
+// The zero Share is not ready for use; [Shares.Add] returns one.
 type Share struct {
 	all     *Shares
 	cache   atomic.Int64
@@ -46,13 +45,13 @@ type ShareStats struct {
 	Refused uint64 // calls that did not get one, since the start
 }
 
-// Stats returns the numbers of the moment.
+// Stats returns the current numbers.
 func (s *Share) Stats() ShareStats {
 	return ShareStats{int(s.limit.Load()), int(s.running.Load()), int(s.waiting.Load()), s.refused.Load()}
 }
 
-// Enter begins a call, which ends with Leave. It waits where too many are inside; the error is
-// [ErrOverload], or that of ctx when it ends first.
+// Enter begins a call, which ends with Leave. It waits while too many calls are inside. The error is [ErrOverload], or that of
+// ctx if ctx ends first.
 func (s *Share) Enter(ctx context.Context) error {
 	if s.TryEnter() {
 		return nil
@@ -60,7 +59,7 @@ func (s *Share) Enter(ctx context.Context) error {
 	return s.wait(ctx)
 }
 
-// TryEnter is Enter that does not wait: it reports whether the call has begun.
+// TryEnter is Enter without waiting. It reports whether the call has begun.
 func (s *Share) TryEnter() bool { return s.waiting.Load() == 0 && s.take() }
 
 // take takes a place if one is free.
@@ -79,7 +78,7 @@ func (s *Share) take() bool {
 // Leave ends a call.
 func (s *Share) Leave() {
 	s.running.Add(-1)
-	// Whoever waits has counted itself before it looked for a free place, so one of the two sees the other.
+	// A waiter counts itself before it checks for a free place, so either it or this call sees the other.
 	if s.waiting.Load() > 0 {
 		s.mu.Lock()
 		s.admitLocked()
@@ -87,7 +86,7 @@ func (s *Share) Leave() {
 	}
 }
 
-// admitLocked lets those in whose turn it is.
+// admitLocked admits waiting calls while there are free places.
 func (s *Share) admitLocked() {
 	for len(s.queue) > 0 && s.take() {
 		close(s.queue[0])
@@ -127,7 +126,7 @@ func (s *Share) wait(ctx context.Context) error {
 	return err
 }
 
-// giveUp takes a waiter out of the queue, and reports whether it was there still.
+// giveUp removes a waiter from the queue, and reports whether it was still there.
 func (s *Share) giveUp(turn chan struct{}) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,8 +147,8 @@ func (s *Share) setLimits(threads, cache int) {
 	s.admitLocked()
 }
 
-// Cache is how many descriptors the share may keep open for later use. It changes when shares come and go.
+// Cache returns how many descriptors the share may keep open for later use. It changes when shares are added and removed.
 func (s *Share) Cache() int { return int(s.cache.Load()) }
 
-// Close gives the share's part back. Calls that are inside still end with Leave.
+// Close returns the share's part to the others. Calls that are inside still end with Leave.
 func (s *Share) Close() { s.all.remove(s) }

@@ -6,16 +6,16 @@ const (
 	// maxThreads is how many calls all shares may have blocked together. The Go runtime ends the
 	// process when it needs more than 10,000 threads.
 	maxThreads = 4096
-	// maxShareThreads is the most that one share is given, and minShareThreads the least.
+	// maxShareThreads and minShareThreads bound the threads of one share.
 	maxShareThreads = 512
 	minShareThreads = 8
-	// maxShareCache is the most descriptors that one share keeps open for later use, and minShareCache the least.
+	// maxShareCache and minShareCache bound the descriptors that one share keeps open for later use.
 	maxShareCache = 32768
 	minShareCache = 64
 )
 
-// Shares divides the threads that may block in file systems, and the descriptors that are kept open
-// for later use. Each share gets an equal part, so that one whose disk stalls leaves the others theirs.
+// Shares divides the threads that may block in file systems and the descriptors that are kept open for later use. Each share
+// gets an equal part, so that a share whose disk stalls does not affect the others.
 type Shares struct {
 	threads, cache int
 
@@ -45,8 +45,7 @@ func (a *Shares) Add() *Share {
 	return s
 }
 
-// remove takes a share out. The threads that are still blocked in its calls are not divided again
-// before they return.
+// remove removes a share. Threads that are still blocked in its calls are divided again only after they return.
 func (a *Shares) remove(s *Share) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,20 +1,20 @@
-// Package clock reads the time for half of what [time.Now] costs.
+// Package clock reads the time at half the cost of [time.Now].
 package clock
 
 import "time"
 
-// Clock reads the monotonic clock only, and counts from the time when it was made: what it returns does not follow
-// when the system's time is set. It does not change, and may be copied. The zero Clock counts from the year 1.
+// Clock reads the monotonic clock only, so its times do not change when the system's time is set. It is immutable and may be
+// copied. The zero Clock counts from the year 1.
 type Clock struct{ start time.Time }
 
-// New makes a clock.
+// New returns a clock that starts now.
 func New() Clock { return Clock{time.Now()} }
 
-// Start is when the clock was made.
+// Start returns the time of New.
 func (c Clock) Start() time.Time { return c.start }
 
-// Now is the time.
+// Now returns the time.
 func (c Clock) Now() time.Time { return c.start.Add(time.Since(c.start)) }
 
-// Since is the time that has passed since the clock was made.
+// Since returns the time since New.
 func (c Clock) Since() time.Duration { return time.Since(c.start) }

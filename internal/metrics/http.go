@@ -18,7 +18,7 @@ import (
 type ServerConfig struct {
 	Listen string // host:port
 	Pprof  bool   // serve /debug/pprof
-	// Healthy says why the server does not serve; nil: it does.
+	// Healthy returns why the server does not serve, or nil if it does.
 	Healthy func() error
 	Logger  *slog.Logger
 }
@@ -29,7 +29,7 @@ type Server struct {
 	http http.Server
 }
 
-// Serve begins to answer: /metrics, /healthz, and /debug/pprof where wanted.
+// Serve starts to answer /metrics, /healthz, and /debug/pprof if configured.
 func (r *Registry) Serve(cfg ServerConfig) (*Server, error) {
 	ln, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *Registry) Serve(cfg ServerConfig) (*Server, error) {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		_, _ = io.WriteString(w, "ok\n") // the prober's trouble, not ours
+		_, _ = io.WriteString(w, "ok\n") // an error concerns the client only
 	})
 	if cfg.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -66,7 +66,7 @@ func (r *Registry) Serve(cfg ServerConfig) (*Server, error) {
 // Addr is the address listened on.
 func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 
-// Close stops answering; requests in progress are waited for until ctx ends.
+// Close stops answering. It waits for requests in progress until ctx ends.
 func (s *Server) Close(ctx context.Context) error {
 	if err := s.http.Shutdown(ctx); err != nil {
 		return s.http.Close()

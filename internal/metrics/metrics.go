@@ -1,10 +1,8 @@
-// Package metrics is the server's Prometheus registry, its own rather than the
-// global one, and the instruments made from it.
+// Package metrics has the server's Prometheus registry, which is not the global one, and its instruments.
 //
-// What is measured on the data path is an [Operation], whose label children are
-// resolved when the tables of operations are built. Everything else is counted by
-// the packages themselves, in atomics; a [Metric] reads those when Prometheus asks.
-// So no protocol and no transport imports this package: internal/app/server joins them.
+// The data path is measured by an [Operation], whose labels are resolved when the tables of operations are built. The packages
+// count everything else themselves, in atomics; a [Metric] reads those when Prometheus asks. So no protocol and no transport
+// imports this package; internal/app/server connects them.
 package metrics
 
 import (
@@ -25,7 +23,7 @@ type Registry struct {
 	errors  *prometheus.CounterVec
 }
 
-// New makes a registry that holds the version and the figures of the process.
+// New returns a registry with the version and the metrics of the process.
 func New(version string) *Registry {
 	r := &Registry{
 		reg: prometheus.NewRegistry(),
@@ -57,7 +55,7 @@ type Operation struct {
 	failed  sync.Map               // status → prometheus.Counter
 }
 
-// Operation makes the instrument of an operation, e.g. "nfs3" and "READ".
+// Operation returns the instrument of an operation, e.g. "nfs3" and "READ".
 func (r *Registry) Operation(protocol, operation string) *Operation {
 	labels := prometheus.Labels{"protocol": protocol, "operation": operation}
 	return &Operation{latency: r.latency.With(labels), errors: r.errors.MustCurryWith(labels)}
@@ -66,7 +64,7 @@ func (r *Registry) Operation(protocol, operation string) *Operation {
 // Done counts an operation that took d. It does not allocate.
 func (o *Operation) Done(d time.Duration) { o.latency.Observe(d.Seconds()) }
 
-// Failed counts the failure of an operation, which Done counts as well.
+// Failed counts the failure of an operation, in addition to Done.
 func (o *Operation) Failed(status string) {
 	c, ok := o.failed.Load(status)
 	if !ok {
@@ -75,7 +73,7 @@ func (o *Operation) Failed(status string) {
 	c.(prometheus.Counter).Inc()
 }
 
-// Kind is whether a metric only grows.
+// Kind says whether a metric only grows.
 type Kind uint8
 
 // Kinds of metrics.
@@ -84,7 +82,7 @@ const (
 	Gauge
 )
 
-// Metric describes figures that are read when Prometheus asks for them.
+// Metric describes values that are read when Prometheus asks for them.
 type Metric struct {
 	Kind   Kind
 	Name   string // without "fileserver_"; of counters with "_total"
@@ -94,7 +92,7 @@ type Metric struct {
 	Read func(emit func(value float64, labels ...string))
 }
 
-// Add registers metrics. It panics where a name is taken, which is a mistake of the program.
+// Add registers metrics. It panics if a name is taken, which is a programming error.
 func (r *Registry) Add(metrics ...Metric) {
 	for _, m := range metrics {
 		c := &reader{desc: prometheus.NewDesc(namespace+"_"+m.Name, m.Help, m.Labels, nil), kind: prometheus.CounterValue, read: m.Read}

@@ -1,7 +1,7 @@
 // Package queue is a first-in, first-out queue without locks of its own.
 package queue
 
-// minRing is the smallest storage of a queue that is used, elements.
+// minRing is the smallest capacity of a queue that has been used, elements.
 const minRing = 8
 
 // Queue holds elements in the order in which they were pushed. It is a ring that doubles when it is
@@ -33,14 +33,13 @@ func (q *Queue[T]) Pop() (v T, ok bool) {
 	}
 	p := &q.ring[q.head]
 	v = *p
-	clear(q.ring[q.head : q.head+1]) // the ring must not keep alive what is not in the queue any more
+	clear(q.ring[q.head : q.head+1]) // so that the garbage collector can free what the element refers to
 	q.head = (q.head + 1) & (len(q.ring) - 1)
 	q.n--
 	return v, true
 }
 
-// At returns the element that i elements are ahead of; 0 is the oldest. The pointer is valid until the
-// queue changes. It panics unless 0 <= i < Len.
+// At returns element i in queue order; 0 is the oldest. The pointer is valid until the queue changes. At panics unless 0 <= i < Len.
 func (q *Queue[T]) At(i int) *T {
 	if uint(i) >= uint(q.n) {
 		panic("queue: index out of range")

@@ -22,8 +22,8 @@ type Arena struct {
 	chunks [chunks]*chunk // by where they begin
 }
 
-// chunk is a piece of an arena that is cut into buffers of one class: 256 KiB, or one buffer where that is larger. Were whole arenas cut, a
-// few small buffers that are held for long, such as posted receives, would keep every other class from memory.
+// chunk is a piece of an arena that is cut into buffers of one class: 256 KiB, or one buffer if that is larger. If whole arenas
+// were cut, a few small buffers that are held for long, such as posted receives, would block the memory for all other classes.
 type chunk struct {
 	arena *Arena
 	index int // of the 256 KiB it begins with
@@ -33,14 +33,14 @@ type chunk struct {
 	free  []*Buf // LIFO
 }
 
-// orderOf is how large the chunks of a class are.
+// orderOf returns the order of the chunks of a class.
 func orderOf(class int) int { return max(0, class+minShift-chunkShift) }
 
-// span is the part of a word that a chunk takes.
+// span returns the bits of a chunk in an arena's words.
 func span(index, order int) uint64 { return (1<<(1<<order) - 1) << index }
 
-// fit finds the place for a chunk, in the part of an arena that can be had, that breaks up the least: where the largest free block around
-// it is smallest, by that block's order. It is over maxOrder where there is no place.
+// fit finds a place for a chunk in the free part of an arena. It chooses the smallest free block that is large enough, and
+// returns the block's order as around. around is more than maxOrder if there is no place.
 func fit(free uint64, order int) (index, around int) {
 	for around = order; around <= maxOrder; around++ {
 		for index = 0; index < chunks; index += 1 << around {
@@ -59,15 +59,14 @@ func fit(free uint64, order int) (index, around int) {
 	return 0, around
 }
 
-// take finds a free buffer of the class; nil means that the pool is exhausted, an
-// error that the system is. Called with mu held.
-func (p *Pool) take(c int) (*Buf, error) {
+// takeLocked finds a free buffer of the class. It returns nil if the pool is exhausted, and an error if the system has no memory.
+func (p *Pool) takeLocked(c int) (*Buf, error) {
 	if len(p.partial[c]) == 0 {
-		a, index, err := p.room(orderOf(c))
+		a, index, err := p.roomLocked(orderOf(c))
 		if a == nil {
 			return nil, err
 		}
-		p.partial[c] = append(p.partial[c], p.carve(a, index, c))
+		p.partial[c] = append(p.partial[c], p.carveLocked(a, index, c))
 	}
 	last := len(p.partial[c]) - 1
 	k := p.partial[c][last]
@@ -84,10 +83,9 @@ func (p *Pool) take(c int) (*Buf, error) {
 	return b, nil
 }
 
-// room finds a place for a chunk: in an arena there is, in a new one, or where
-// other classes use nothing at the moment. Called with mu held.
-func (p *Pool) room(order int) (*Arena, int, error) {
-	if a, index := p.place(order, false); a != nil {
+// roomLocked finds a place for a chunk: in an existing arena, in a new one, or in idle chunks of other classes.
+func (p *Pool) roomLocked(order int) (*Arena, int, error) {
+	if a, index := p.placeLocked(order, false); a != nil {
 		return a, index, nil
 	}
 	var err error
@@ -102,16 +100,15 @@ func (p *Pool) room(order int) (*Arena, int, error) {
 			return a, 0, nil
 		}
 	}
-	if a, index := p.place(order, true); a != nil {
-		p.reclaim(a, span(index, order))
+	if a, index := p.placeLocked(order, true); a != nil {
+		p.reclaimLocked(a, span(index, order))
 		return a, index, nil
 	}
 	return nil, 0, err
 }
 
-// place finds the best place in the arenas there are, and where idle, in what chunks of which nothing is taken have, too. Called
-// with mu held.
-func (p *Pool) place(order int, idle bool) (best *Arena, index int) {
+// placeLocked finds the best place for a chunk in the existing arenas. With idle it may use idle chunks, too.
+func (p *Pool) placeLocked(order int, idle bool) (best *Arena, index int) {
 	least := maxOrder + 1
 	for _, a := range p.arenas {
 		free := a.vacant
@@ -128,8 +125,8 @@ func (p *Pool) place(order int, idle bool) (best *Arena, index int) {
 	return best, index
 }
 
-// carve cuts a chunk into buffers of a class. Called with mu held.
-func (p *Pool) carve(a *Arena, index, c int) *chunk {
+// carveLocked cuts a chunk into buffers of a class.
+func (p *Pool) carveLocked(a *Arena, index, c int) *chunk {
 	size := 1 << (c + minShift)
 	k := &chunk{arena: a, index: index, order: orderOf(c), class: c}
 	n := chunkSize << k.order / size
@@ -148,8 +145,8 @@ func (p *Pool) carve(a *Arena, index, c int) *chunk {
 	return k
 }
 
-// reclaim takes the idle chunks that have a part of a span away from their classes. Called with mu held.
-func (p *Pool) reclaim(a *Arena, of uint64) {
+// reclaimLocked takes the idle chunks that overlap a span away from their classes.
+func (p *Pool) reclaimLocked(a *Arena, of uint64) {
 	for i, k := range a.chunks {
 		if k == nil || span(i, k.order)&of == 0 {
 			continue
@@ -161,8 +158,8 @@ func (p *Pool) reclaim(a *Arena, of uint64) {
 	}
 }
 
-// put takes a buffer back. Called with mu held.
-func (p *Pool) put(b *Buf) {
+// putLocked takes a released buffer back.
+func (p *Pool) putLocked(b *Buf) {
 	p.inUse--
 	p.bytes -= int64(b.size)
 	k := b.chunk
@@ -173,5 +170,5 @@ func (p *Pool) put(b *Buf) {
 	if len(k.free) == len(k.bufs) {
 		k.arena.idle |= span(k.index, k.order)
 	}
-	p.serve()
+	p.serveLocked()
 }

@@ -18,14 +18,14 @@ type Buf struct {
 	debug *record // Config.Debug
 }
 
-// Owner answers for buffers: it is told when they are given back.
+// Owner is notified when buffers are released.
 type Owner interface {
-	// Released is called when the last reference of a buffer of so many bytes has been given back, by whoever does that, with
-	// locks of its own: it must not block, nor take locks that are held around Release.
+	// Released is called after the last reference of a buffer of n bytes was released. The caller of Release may hold locks: Released
+	// must not block, nor take locks that are held around Release.
 	Released(size int)
 }
 
-// SetOwner has o told, once, when the last reference is given back, with b.Cap(). Only the sole owner of b may call it.
+// SetOwner makes b call o.Released once, with b.Cap(), after its last reference was released. Only the sole owner of b may call it.
 func (b *Buf) SetOwner(o Owner) { b.owner = o }
 
 // Bytes is the buffer's memory, as long as asked for.
@@ -59,7 +59,7 @@ func (b *Buf) Retain() *Buf {
 	return b
 }
 
-// Release gives one reference back; with the last the memory may be handed out again.
+// Release releases one reference. After the last, the memory may be used again.
 func (b *Buf) Release() {
 	switch n := b.refs.Add(-1); {
 	case n > 0:
@@ -73,7 +73,7 @@ func (b *Buf) Release() {
 		b.debugReleased()
 	}
 	p.mu.Lock()
-	p.put(b)
+	p.putLocked(b)
 	p.mu.Unlock()
 	if owner != nil {
 		owner.Released(size)

@@ -10,7 +10,7 @@ import (
 // poison fills released memory of a pool with Config.Debug.
 const poison = 0xdb
 
-// record is what a pool with Config.Debug knows of a buffer.
+// record is the debug information about a buffer, with Config.Debug.
 type record struct {
 	mu       sync.Mutex
 	pc       [16]uintptr // who took it
@@ -18,8 +18,7 @@ type record struct {
 	poisoned bool
 }
 
-// debugTaken notes who took the buffer, and that nobody has written to it since
-// it was released.
+// debugTaken records the caller that takes the buffer. It panics if the buffer was written to after its release.
 func (b *Buf) debugTaken() {
 	r := b.debug
 	r.mu.Lock()
@@ -55,7 +54,7 @@ func describe(pc []uintptr) string {
 	}
 }
 
-// Leaks describes every buffer that has not been released; with Config.Debug it says who took it.
+// Leaks describes every buffer that has not been released. With Config.Debug it names the caller that took it.
 func (p *Pool) Leaks() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -34,13 +34,12 @@ type Config struct {
 	Limit int64 // bytes in all arenas together; 0: DefaultLimit; rounded down to whole arenas, at least one
 	// HugePages asks for transparent huge pages below the arenas.
 	HugePages bool
-	// Debug records who took each buffer and fills released memory with 0xdb, so
-	// that leaks have a name and a read after release shows. A write after release
-	// panics when the buffer is handed out next.
+	// Debug records the caller that took each buffer, so that leaks can be found. It fills released memory with 0xdb, so that reads
+	// after release are noticed. After a write to released memory, the next Get of the buffer panics.
 	Debug bool
 }
 
-// Pool hands out buffers. Its methods are safe for concurrent use.
+// Pool has the buffers. Its methods are safe for concurrent use.
 type Pool struct {
 	cfg       Config
 	maxArenas int
@@ -60,7 +59,7 @@ type waiter struct {
 	got   chan *Buf // capacity 1; closed without a value when the pool closes
 }
 
-// New makes a pool. Arenas are mapped as they are needed.
+// New returns a pool. Arenas are mapped as they are needed.
 func New(cfg Config) *Pool {
 	if cfg.Limit <= 0 {
 		cfg.Limit = DefaultLimit
@@ -68,9 +67,8 @@ func New(cfg Config) *Pool {
 	return &Pool{cfg: cfg, maxArenas: max(1, int(cfg.Limit/ArenaSize))}
 }
 
-// OnArena calls f with every arena there is and, later, with each new one before
-// any of its memory is handed out, until stop is called; once stop has returned
-// f does not run any more. f must call neither the pool nor stop.
+// OnArena calls f with every existing arena, and later with each new one before any of its memory is used. After stop has
+// returned, f is not called again. f must call neither the pool nor stop.
 func (p *Pool) OnArena(f func(*Arena)) (stop func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +94,7 @@ func classOf(n int) (int, error) {
 	return bits.Len(uint(n-1)) - minShift, nil
 }
 
-// SizeOf is what a buffer of n bytes takes of a pool, bytes: its size class.
+// SizeOf returns how many bytes of a pool a buffer of n bytes uses: its size class.
 func SizeOf(n int) int {
 	if n <= 1<<minShift {
 		return 1 << minShift
@@ -104,9 +102,8 @@ func SizeOf(n int) int {
 	return 1 << bits.Len(uint(n-1))
 }
 
-// Get returns a buffer of n bytes, contents undefined, with one reference. It
-// waits while the pool is exhausted; then its error is ctx's. Where not even the
-// first buffer can be mapped the error is the system's.
+// Get returns a buffer of n bytes with undefined contents and one reference. It waits while the pool is exhausted, and returns
+// ctx's error if ctx ends first. If not even the first arena can be mapped, it returns the system's error.
 func (p *Pool) Get(ctx context.Context, n int) (*Buf, error) {
 	c, err := classOf(n)
 	if err != nil {
@@ -118,7 +115,7 @@ func (p *Pool) Get(ctx context.Context, n int) (*Buf, error) {
 		return nil, ErrClosed
 	}
 	if p.waiters.Len() == 0 {
-		b, err := p.take(c)
+		b, err := p.takeLocked(c)
 		if b != nil || err != nil && p.inUse == 0 {
 			p.mu.Unlock()
 			return p.hand(b, n), err
@@ -139,17 +136,17 @@ func (p *Pool) Get(ctx context.Context, n int) (*Buf, error) {
 		select {
 		case b, ok := <-w.got: // served in the meantime
 			if ok {
-				p.put(b)
+				p.putLocked(b)
 			}
 		default:
 			p.waiters.Remove(e)
-			p.serve() // those behind may want less
+			p.serveLocked() // those behind may want less
 		}
 		return nil, context.Cause(ctx)
 	}
 }
 
-// TryGet is Get without waiting. It does not overtake those who wait.
+// TryGet is Get without waiting. It does not overtake waiting calls of Get.
 func (p *Pool) TryGet(n int) (*Buf, bool) {
 	c, err := classOf(n)
 	if err != nil {
@@ -160,12 +157,12 @@ func (p *Pool) TryGet(n int) (*Buf, bool) {
 		p.mu.Unlock()
 		return nil, false
 	}
-	b, _ := p.take(c)
+	b, _ := p.takeLocked(c)
 	p.mu.Unlock()
 	return p.hand(b, n), b != nil
 }
 
-// hand makes a buffer taken ready for its new owner.
+// hand prepares a buffer for its new owner.
 func (p *Pool) hand(b *Buf, n int) *Buf {
 	if b == nil {
 		return nil
@@ -178,11 +175,11 @@ func (p *Pool) hand(b *Buf, n int) *Buf {
 	return b
 }
 
-// serve hands memory to those who wait, in order. Called with mu held.
-func (p *Pool) serve() {
+// serveLocked gives memory to waiting calls of Get, in order.
+func (p *Pool) serveLocked() {
 	for e := p.waiters.Front(); e != nil; e = p.waiters.Front() {
 		w := e.Value.(*waiter)
-		b, _ := p.take(w.class)
+		b, _ := p.takeLocked(w.class)
 		if b == nil {
 			return
 		}
@@ -191,7 +188,7 @@ func (p *Pool) serve() {
 	}
 }
 
-// Stats are figures of a pool.
+// Stats describes the use of a pool.
 type Stats struct {
 	Buffers    int64 // handed out
 	Bytes      int64 // their capacity
@@ -200,7 +197,7 @@ type Stats struct {
 	WaitingFor int // callers of Get that wait
 }
 
-// Stats returns the figures of the moment.
+// Stats returns the current use.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,7 +208,7 @@ func (p *Pool) Stats() Stats {
 	}
 }
 
-// Close unmaps the arenas. It fails, and unmaps nothing, while buffers are handed out.
+// Close unmaps the arenas. If buffers are still in use, it fails and unmaps nothing.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

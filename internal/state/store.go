@@ -16,7 +16,7 @@ import (
 // ErrInUse is the error of Open while another process has the file open.
 var ErrInUse = errors.New("state: the file is in use by another server")
 
-// lockWait is how long Open waits for a server that is just stopping.
+// lockWait is how long Open waits for a server that is stopping.
 const lockWait = time.Second
 
 var (
@@ -34,7 +34,7 @@ type Store struct {
 	clean bool
 }
 
-// Open opens the file, which is made if it is not there, and counts a start of the server.
+// Open opens the file, creates it if it does not exist, and counts a start of the server.
 func Open(path string) (*Store, error) {
 	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockWait, FreelistType: bolt.FreelistMapType})
 	switch {
@@ -82,13 +82,13 @@ func (s *Store) ID() [16]byte { return s.id }
 // Epoch is the number of this start of the server: 1, 2, 3 …
 func (s *Store) Epoch() uint64 { return s.epoch }
 
-// WasClean reports whether the former run ended by [Store.CloseClean], or there was none.
+// WasClean reports whether the previous run ended with [Store.CloseClean], or there was none.
 func (s *Store) WasClean() bool { return s.clean }
 
-// Close closes the file, as a crash would: the next start finds that this run did not end in order.
+// Close closes the file as a crash would: WasClean of the next run reports false.
 func (s *Store) Close() error { return s.db.Close() }
 
-// CloseClean notes that the server stopped in order, and closes the file.
+// CloseClean records that the server stopped in order, and closes the file.
 func (s *Store) CloseClean() error {
 	err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(metaBucket).Put(cleanKey, []byte{1}) })
 	return errors.Join(err, s.db.Close())

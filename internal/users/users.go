@@ -1,9 +1,7 @@
-// Package users keeps the users of the server: names, the hashes that NTLM
-// authenticates them by, and whom they are on the file system. They live in one file,
-// written by the command line only; a running server sees a change at the next look.
+// Package users stores the users of the server: their names, the hashes for NTLM authentication, and their ids on the file
+// system. They are in one file, which only the command line writes. A running server notices a change when it next uses the file.
 //
-// The file is as good as the passwords: it has mode 0600, and a file that others
-// may read or write is refused.
+// The hashes in the file work like passwords. So the file has mode 0600, and a file that others may read or write is refused.
 package users
 
 import (
@@ -34,7 +32,7 @@ var (
 	ErrName    = errors.New("users: not a user name")
 )
 
-// User is a user. Names are compared without case, and keep it.
+// User is a user. Names are compared without case and stored with it.
 type User struct {
 	Name   string
 	NTHash [16]byte // MS-NLMP 3.3.1 NTOWFv1
@@ -62,26 +60,26 @@ type Store struct {
 
 	mu    sync.Mutex
 	seen  stamp
-	reads uint64          // how often the users have been read, or found to be gone
+	reads uint64          // how often the file was read, or found to be missing
 	users map[string]User // by folded name
 	err   error           // why the file could not be read
 }
 
-// stamp tells one version of the file from another.
+// stamp identifies a version of the file.
 type stamp struct {
 	ino  uint64
 	size int64
 	mod  time.Time
 }
 
-// Open names the users in a state directory. The file need not exist.
+// Open returns the store of a state directory. The file need not exist.
 func Open(stateDir string) *Store { return &Store{path: filepath.Join(stateDir, FileName)} }
 
-// Path is the file.
+// Path returns the name of the file.
 func (s *Store) Path() string { return s.path }
 
-// CheckName says what is wrong with a user name, if anything: names are 1 to 64
-// characters, without control characters and those that separate names from domains.
+// CheckName returns an error if a user name is not valid. Names have 1 to 64 characters, without control characters and without those
+// that Windows reserves.
 func CheckName(name string) error {
 	switch {
 	case name == "" || len([]rune(name)) > 64:
@@ -96,7 +94,7 @@ func CheckName(name string) error {
 
 func fold(name string) string { return strings.ToLower(name) }
 
-// Lookup finds a user. The error is that of reading the file; then nobody is found.
+// Lookup finds a user. If the file cannot be read, it returns the error and finds nobody.
 func (s *Store) Lookup(name string) (User, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +116,7 @@ func (s *Store) List() ([]User, error) {
 	return list, s.err
 }
 
-// Version returns a number that is another whenever the users may have changed.
+// Version returns a number that changes whenever the users may have changed.
 func (s *Store) Version() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +124,7 @@ func (s *Store) Version() uint64 {
 	return s.reads
 }
 
-// refreshLocked reads the file if it is another than before.
+// refreshLocked reads the file if it has changed.
 func (s *Store) refreshLocked() {
 	st, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -233,8 +231,8 @@ func (s *Store) Remove(name string) error {
 	})
 }
 
-// change reads the file, lets f change the users, and replaces the file as a
-// whole, while nobody else does: it is the old one or the new one, also after a crash.
+// change reads the file, lets f change the users, and replaces the whole file, under a lock on the state directory. After a
+// crash the file is either the old or the new one.
 func (s *Store) change(f func(map[string]User) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,7 +258,7 @@ func (s *Store) change(f func(map[string]User) error) error {
 	if err := f(list); err != nil {
 		return err
 	}
-	s.seen = stamp{} // the next look reads it
+	s.seen = stamp{} // the next refresh reads the file
 	return write(s.path, list)
 }
 

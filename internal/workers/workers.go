@@ -1,5 +1,5 @@
-// Package workers runs short-lived tasks on goroutines that are kept for the
-// next one: a task costs no allocation, and its stack is warm.
+// Package workers runs short tasks on a pool of goroutines. A task costs no allocation, and its goroutine's stack has already
+// grown.
 package workers
 
 import (
@@ -10,23 +10,23 @@ import (
 // Task is a piece of work.
 type Task interface{ Run() }
 
-// idleTime is how long goroutines are kept without work: at least that, at most twice.
+// idleTime is how long an idle goroutine is kept: at least idleTime, at most twice as long.
 const idleTime = 10 * time.Second
 
-// Pool runs tasks. The most recently idle goroutine gets the next task. Without
-// a limit there are as many goroutines as tasks run at once: whoever submits bounds them (by credits, say).
+// Pool runs tasks. The goroutine that became idle last gets the next task. The pool has no limit: it has as many goroutines as
+// tasks run at once. Callers must bound the tasks, for example by credits.
 type Pool struct {
 	mu     sync.Mutex
 	idle   []*worker // LIFO
-	unused int       // of idle, how many had nothing to do since trim looked
+	unused int       // how many of idle had no task since the last trim
 	timer  *time.Timer
-	armed  bool // trim will be called
+	armed  bool // the timer will call trim
 	closed bool
 	wg     sync.WaitGroup
 }
 
 type worker struct {
-	tasks chan Task // capacity 1; only who took the worker off the idle list sends
+	tasks chan Task // capacity 1; only the caller that removed the worker from the idle list sends
 }
 
 // Submit runs t on a goroutine of the pool. It never blocks. After Close it panics.
@@ -62,15 +62,16 @@ func (p *Pool) run(w *worker, t Task) {
 		}
 		p.idle = append(p.idle, w)
 		if !p.armed {
-			p.arm()
+			p.armLocked()
 		}
 		p.mu.Unlock()
 		t = <-w.tasks
 	}
 }
 
-// arm has trim called after idleTime. One timer for all: to set one for every task costs as much as many a task. Called with mu held.
-func (p *Pool) arm() {
+// armLocked makes the timer call trim after idleTime. One timer serves all workers, because setting a timer for every task would cost
+// as much as a short task.
+func (p *Pool) armLocked() {
 	p.armed = true
 	if p.timer == nil {
 		p.timer = time.AfterFunc(idleTime, p.trim)
@@ -79,7 +80,7 @@ func (p *Pool) arm() {
 	}
 }
 
-// trim ends the goroutines that had nothing to do since it looked last.
+// trim ends the goroutines that had no task since the last trim.
 func (p *Pool) trim() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +95,7 @@ func (p *Pool) trim() {
 	clear(p.idle[n:])
 	p.idle = p.idle[:n]
 	if p.unused = n; n > 0 {
-		p.arm()
+		p.armLocked()
 	}
 }
 
