@@ -1,7 +1,7 @@
-// Package connlimit decides which connections a server takes, and which of them it ends: those of
-// addresses that are not admitted, those beyond the limits, and those that do nothing.
+// Package connlimit decides which connections a server accepts and which it ends. It refuses addresses that are not admitted and
+// connections beyond the limits, and ends connections that are idle.
 //
-// It knows nothing of sockets. Servers over TCP and over RDMA ask the same [Table].
+// It does not know sockets: servers over TCP and over RDMA use it in the same way.
 package connlimit
 
 import (
@@ -11,32 +11,31 @@ import (
 	"time"
 )
 
-// Config is what a Table enforces. The zero value takes everything, for ever.
+// Config has the limits of a Table. The zero value accepts all connections and keeps them for ever.
 type Config struct {
-	// Admits reports whether connections from an address are taken at all; nil: all are.
+	// Admits reports whether connections from an address are accepted; nil: all are.
 	Admits func(netip.Addr) bool
 	// Total bounds the connections, and PerClient those of one client, which is an IPv4 address or an
 	// IPv6 network of 64 bits. 0: no bound.
 	Total, PerClient int
-	// HalfOpen is how long a connection may take until it is established, and Idle how long one that is
-	// established may do nothing. 0: for ever.
+	// HalfOpen is how long a connection may take to be established. Idle is how long an established connection may be idle.
+	// 0: for ever.
 	HalfOpen, Idle time.Duration
-	// Refused is told of each connection that is not taken, or ended; nil: nobody. It must not block,
-	// nor call the Table.
+	// Refused, if not nil, is called for each connection that is refused or ended. It must not block, nor call the Table.
 	Refused func(netip.Addr, Reason)
 }
 
-// Reason is why a connection is not taken, or ended.
+// Reason is why a connection is refused or ended.
 type Reason uint8
 
 // Reasons.
 const (
 	NotAdmitted  Reason = iota // no share admits the address
-	TooMany                    // Total is reached, and nothing is idle that could make room
+	TooMany                    // Total is reached, and no idle connection can make room
 	TooManyOfOne               // PerClient is reached
 	HalfOpen                   // not established in time
-	Idle                       // nothing was done for too long
-	MakesRoom                  // idle, of the client with most connections, when all were taken
+	Idle                       // idle for too long
+	MakesRoom                  // ended for a new one: it was idle, and its client had the most connections
 	Reasons      = iota
 )
 
@@ -47,34 +46,33 @@ var reasonTexts = [Reasons]string{
 	"it was idle, and made room for another client",
 }
 
-// Error implements error: a Reason is what a refused connection ends with.
+// Error implements error: a Reason is the error of a refused connection.
 func (r Reason) Error() string { return reasonTexts[r] }
 
 var reasonNames = [Reasons]string{"not_admitted", "too_many", "too_many_of_one_address", "half_open", "idle", "makes_room"}
 
-// Name is the reason as a label of metrics.
+// Name returns the reason as a label of metrics.
 func (r Reason) Name() string { return reasonNames[r] }
 
 // Conn is a connection. Both methods are called without the Table's lock.
 type Conn interface {
-	// Busy reports whether the connection must not be ended for being idle: a request is being answered, or
-	// the client would lose what it has open.
+	// Busy reports whether the connection must not count as idle: a request is being answered, or the client has files open.
 	Busy() bool
 	// End ends the connection. It must not block. [Entry.Remove] follows.
 	End(err error)
 }
 
-// spare is how long a connection must have been idle to make room for a client that has as many.
+// spare is how long a connection must have been idle to make room for a client that has as many connections.
 const spare = 30 * time.Second
 
-// Table is the connections of a server. Its methods, and those of its entries, are safe for concurrent use.
+// Table has the connections of a server. Its methods, and those of its entries, are safe for concurrent use.
 type Table struct {
 	cfg Config
 
 	mu      sync.Mutex // a leaf
 	entries map[*Entry]struct{}
 	clients map[netip.Addr]int
-	ending  int // told to end, and not removed yet; they are not among entries
+	ending  int // connections that were told to end and are not removed yet; they are not among entries
 	sweeps  *time.Timer
 }
 
@@ -85,9 +83,9 @@ type Entry struct {
 	client netip.Addr
 
 	established atomic.Bool
-	used        atomic.Bool // since it was looked at last
+	used        atomic.Bool // since the last sweep
 
-	// The Table's lock guards the rest.
+	// The Table's lock guards the fields below.
 	state state
 	why   Reason // ending
 	conn  Conn   // nil: not attached yet
@@ -102,12 +100,12 @@ const (
 	removed
 )
 
-// New makes a table without connections.
+// New returns a table without connections.
 func New(cfg Config) *Table {
 	return &Table{cfg: cfg, entries: map[*Entry]struct{}{}, clients: map[netip.Addr]int{}}
 }
 
-// clientOf is what one client can take addresses from.
+// clientOf returns the network that counts as one client.
 func clientOf(a netip.Addr) netip.Addr {
 	if a = a.Unmap().WithZone(""); a.Is6() {
 		p, _ := a.Prefix(64)
@@ -116,8 +114,8 @@ func clientOf(a netip.Addr) netip.Addr {
 	return a
 }
 
-// Add counts a connection from addr that begins now, or returns the [Reason] why there is to be none. When all are
-// taken it ends an idle one of the client that has most.
+// Add counts a new connection from addr, or returns the [Reason] to refuse it. If Total is reached, Add ends an idle connection of the
+// client that has the most.
 func (t *Table) Add(addr netip.Addr) (*Entry, error) {
 	e := &Entry{t: t, addr: addr.Unmap(), client: clientOf(addr), last: time.Now()}
 	if t.cfg.Admits != nil && !t.cfg.Admits(e.addr) {
@@ -148,7 +146,7 @@ func (t *Table) refuse(e *Entry, why Reason) error {
 	return why
 }
 
-// fullLocked reports whether there is no room for e, and why.
+// fullLocked reports whether there is no room for e, and the reason.
 func (t *Table) fullLocked(e *Entry) (Reason, bool) {
 	switch {
 	case t.cfg.PerClient > 0 && t.clients[e.client] >= t.cfg.PerClient:
@@ -159,7 +157,7 @@ func (t *Table) fullLocked(e *Entry) (Reason, bool) {
 	return 0, false
 }
 
-// sweepLaterLocked has the connections looked at in a while.
+// sweepLaterLocked sets the timer of the next sweep.
 func (t *Table) sweepLaterLocked() {
 	if t.sweeps != nil || len(t.entries) == 0 || t.cfg.HalfOpen == 0 && t.cfg.Idle == 0 {
 		return
@@ -167,7 +165,7 @@ func (t *Table) sweepLaterLocked() {
 	t.sweeps = time.AfterFunc(t.period(), t.sweep)
 }
 
-// period is the time between two looks at the connections: how late they may be ended.
+// period returns the time between two sweeps, and so how late connections may be ended.
 func (t *Table) period() time.Duration {
 	shortest := t.cfg.HalfOpen
 	if shortest == 0 || t.cfg.Idle > 0 && t.cfg.Idle < shortest {
@@ -176,7 +174,7 @@ func (t *Table) period() time.Duration {
 	return min(max(shortest/8, 10*time.Millisecond), 5*time.Second)
 }
 
-// sweep ends the connections whose time is over.
+// sweep ends the connections that are half open or idle for too long.
 func (t *Table) sweep() {
 	now := time.Now()
 	for _, e := range t.list() {
@@ -200,7 +198,7 @@ func (t *Table) list() []*Entry {
 	return list
 }
 
-// overdue reports whether a connection is to be ended, and why.
+// overdue reports whether a connection must be ended, and the reason.
 func (t *Table) overdue(e *Entry, now time.Time) (Reason, bool) {
 	limit, why := t.cfg.Idle, Idle
 	established := e.established.Load()
@@ -210,7 +208,7 @@ func (t *Table) overdue(e *Entry, now time.Time) (Reason, bool) {
 	return why, limit > 0 && e.idle(now) >= limit && (!established || !e.busy())
 }
 
-// idle is how long nothing was done; of a connection that is not established, its age.
+// idle returns how long a connection has been idle, or its age if it is not established.
 func (e *Entry) idle(now time.Time) time.Duration {
 	used := e.used.Load() && e.established.Load()
 	e.t.mu.Lock()
@@ -229,7 +227,7 @@ func (e *Entry) busy() bool {
 	return c == nil || c.Busy()
 }
 
-// end tells a connection to end. It returns false if it is ending, or has ended, already.
+// end tells a connection to end. It returns false if the connection is already ending or has ended.
 func (t *Table) end(e *Entry, why Reason) bool {
 	t.mu.Lock()
 	if e.state != counted {
@@ -255,7 +253,7 @@ func (t *Table) uncountLocked(e *Entry) {
 	}
 }
 
-// Recheck ends the connections of addresses that are not admitted any more.
+// Recheck ends the connections of addresses that are no longer admitted.
 func (t *Table) Recheck() {
 	if t.cfg.Admits == nil {
 		return
@@ -267,15 +265,15 @@ func (t *Table) Recheck() {
 	}
 }
 
-// Len is the number of connections, without those that have been told to end.
+// Len returns the number of connections, without those that have been told to end.
 func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.entries)
 }
 
-// Attach says which connection the entry is. Until then it is counted, and cannot be ended: one that should have
-// been is ended now.
+// Attach sets the connection of the entry. Before that the entry is counted but cannot be ended. If it should have been ended
+// meanwhile, Attach ends the connection.
 func (e *Entry) Attach(c Conn) {
 	e.t.mu.Lock()
 	e.conn = c
@@ -286,8 +284,8 @@ func (e *Entry) Attach(c Conn) {
 	}
 }
 
-// Established says that the peer has shown that it speaks the protocol, or who it is. The time of being idle begins.
-// It may be called more than once.
+// Established records that the peer speaks the protocol or has authenticated. From now on Idle applies instead of HalfOpen. It may
+// be called more than once.
 func (e *Entry) Established() {
 	if e.established.Swap(true) {
 		return
@@ -300,14 +298,14 @@ func (e *Entry) Established() {
 // IsEstablished reports whether Established has been called.
 func (e *Entry) IsEstablished() bool { return e.established.Load() }
 
-// Use says that the connection does something. It costs next to nothing.
+// Use records that the connection is in use. It is cheap enough for every request.
 func (e *Entry) Use() {
 	if !e.used.Load() {
 		e.used.Store(true)
 	}
 }
 
-// Remove forgets a connection that has ended, or could not be made.
+// Remove removes a connection that has ended or could not be established.
 func (e *Entry) Remove() {
 	t := e.t
 	t.mu.Lock()

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// maxEnding is how many connections, of those that were told to end, may not have ended yet when another
-// is ended to make room: what they hold is beyond the limits.
+// maxEnding is how many connections may be ending when another is ended to make room. The resources of ending connections are
+// beyond the limits.
 func (t *Table) maxEnding() int { return max(16, t.cfg.Total/8) }
 
 // candidate is a connection that may make room.
 type candidate struct {
 	e       *Entry
-	surplus int // connections that its client has more than the newcomer would have
+	surplus int // how many more connections its client has than the newcomer would have
 }
 
-// candidatesLocked are the connections that may make room for e: those of its own client if that has too many, or
-// else of all clients that have at least as many as its own would have.
+// candidatesLocked returns the connections that may make room for e: those of e's client if it has too many, otherwise those of
+// all clients that have at least as many as e's client would have.
 func (t *Table) candidatesLocked(e *Entry, why Reason) (list []candidate) {
 	if t.ending >= t.maxEnding() {
 		return nil
@@ -34,8 +34,8 @@ func (t *Table) candidatesLocked(e *Entry, why Reason) (list []candidate) {
 	return list
 }
 
-// makeRoom ends the connection that can be missed best: of the greediest client that has an idle one, the one that
-// has been idle longest; of one client, those that are not established go first. It returns false if there is none.
+// makeRoom ends one idle connection: of the client with the most connections, one that is not established, or else the one that has been
+// idle longest. It returns false if there is none.
 func (t *Table) makeRoom(list []candidate) bool {
 	now := time.Now()
 	idle := make(map[*Entry]time.Duration, len(list))
@@ -55,7 +55,7 @@ func (t *Table) makeRoom(list []candidate) bool {
 		return int(idle[b.e] - idle[a.e])
 	})
 	for _, c := range list {
-		// Who has no more than the newcomer loses only what it has not needed for a while.
+		// A client with no more connections than the newcomer loses only a connection that was idle for spare.
 		if c.surplus == 0 && idle[c.e] < spare {
 			continue
 		}

@@ -1,4 +1,4 @@
-// Package logbuf is a buffer that can be read while it is written: for the output of what tests watch.
+// Package logbuf has a buffer that can be read while it is written, for tests that watch an output.
 package logbuf
 
 import (

@@ -40,12 +40,12 @@ type Conn struct {
 	unhook func() bool // from the context handed in
 
 	mu       sync.Mutex
-	err      error // why the connection is of no use any more
+	err      error // why the connection has ended
 	draining bool
 	stopped  bool // reading
 	queue    queue.Queue[Message]
-	writing  bool          // somebody writes, and has out to itself
-	idle     chan struct{} // closed when nobody writes any more; nil: nobody waits for that
+	writing  bool          // a goroutine writes and owns out
+	idle     chan struct{} // closed when writing becomes false; nil: nobody waits for that
 
 	out output
 }
@@ -65,10 +65,10 @@ func NewConn(ctx context.Context, nc net.Conn, cfg ConnConfig) *Conn {
 	return c
 }
 
-// Context ends when the connection is not to be read any more.
+// Context returns a context that ends when the connection must no longer be read.
 func (c *Conn) Context() context.Context { return c.ctx }
 
-// StopReading ends the Context, and what the reader is doing: nothing more is read.
+// StopReading ends the Context and a running Read. Nothing more is read.
 func (c *Conn) StopReading() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,8 +99,8 @@ func (c *Conn) failLocked(err error) {
 	_ = c.nc.Close()
 }
 
-// Drain ends the sending side when what is queued has been written, and gives the peer a little time to
-// end the other. Nothing can be sent any more. The reader is to call Linger when Next has failed.
+// Drain refuses further messages, and ends the sending side when the queue has been written. The peer then has a short time to end its
+// side. The reader must call Linger after Next has failed.
 func (c *Conn) Drain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

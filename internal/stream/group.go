@@ -1,5 +1,4 @@
-// Package stream is what servers over TCP have in common: listeners, the connections that are taken, how messages
-// are sent on them, and their end.
+// Package stream is the common part of servers over TCP: listeners, connections, sending of messages, and shutdown.
 package stream
 
 import (
@@ -20,11 +19,11 @@ type Member interface {
 	connlimit.Conn
 }
 
-// Group is the listeners and connections of a server; C is a connection. Its methods are safe for concurrent use. The
-// lock is taken before those of connections, which the functions handed in may take; they must not call the Group.
+// Group has the listeners and connections of a server; C is a connection. Its methods are safe for concurrent use. Its lock is
+// taken before the locks of connections. Functions passed to it may take those, but must not call the Group.
 type Group[C Member] struct {
 	log    *slog.Logger
-	closed error // of a group that is closed
+	closed error // the error of a closed group
 	limits *connlimit.Table
 
 	mu        sync.Mutex
@@ -34,7 +33,7 @@ type Group[C Member] struct {
 	wg        sync.WaitGroup // of connections
 }
 
-// New makes a group without connections, which takes those that limits allows. closed is the error of one that is closed.
+// New returns a group without connections, which accepts those that limits allows. closed is the error of a closed group.
 func New[C Member](log *slog.Logger, limits connlimit.Config, closed error) *Group[C] {
 	return &Group[C]{
 		log: log, closed: closed, limits: connlimit.New(limits),
@@ -96,8 +95,8 @@ func (g *Group[C]) Closed() bool {
 	return g.isClosed
 }
 
-// Admit asks the limits for a connection that has been accepted, and closes it if they do not allow it. An entry that is
-// returned goes to [Group.Add].
+// Admit checks an accepted connection against the limits, and closes it if they do not allow it. The caller passes the entry to
+// [Group.Add].
 func (g *Group[C]) Admit(nc net.Conn) (*connlimit.Entry, error) {
 	e, err := g.limits.Add(AddrPort(nc.RemoteAddr()).Addr())
 	if err != nil {
@@ -106,7 +105,7 @@ func (g *Group[C]) Admit(nc net.Conn) (*connlimit.Entry, error) {
 	return e, err
 }
 
-// Add takes a connection in, unless the group is closed.
+// Add adds a connection, unless the group is closed.
 func (g *Group[C]) Add(c C, e *connlimit.Entry) error {
 	g.mu.Lock()
 	if g.isClosed {
@@ -121,7 +120,7 @@ func (g *Group[C]) Add(c C, e *connlimit.Entry) error {
 	return nil
 }
 
-// Remove forgets a connection that was added, and has ended.
+// Remove removes a connection that has ended.
 func (g *Group[C]) Remove(c C) {
 	g.mu.Lock()
 	e := g.conns[c]
@@ -131,10 +130,10 @@ func (g *Group[C]) Remove(c C) {
 	g.wg.Done()
 }
 
-// Recheck ends the connections from addresses that are not admitted any more.
+// Recheck ends the connections from addresses that are no longer admitted.
 func (g *Group[C]) Recheck() { g.limits.Recheck() }
 
-// Len is the number of connections.
+// Len returns the number of connections.
 func (g *Group[C]) Len() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -150,7 +149,7 @@ func (g *Group[C]) Each(f func(C)) {
 	}
 }
 
-// Close closes the listeners and takes no connection any more. Those there are go on.
+// Close closes the listeners and refuses new connections. Existing connections go on.
 func (g *Group[C]) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -178,7 +177,7 @@ func (g *Group[C]) Drain(ctx context.Context, end func(C)) error {
 	return context.Cause(ctx)
 }
 
-// AddrPort is a as [netip.AddrPort]: the zero one for what is not an IP address (net.Pipe).
+// AddrPort returns a as a [netip.AddrPort], and the zero value if it is not an IP address (net.Pipe).
 func AddrPort(a net.Addr) netip.AddrPort {
 	if t, ok := a.(*net.TCPAddr); ok {
 		ap := t.AddrPort()

@@ -30,12 +30,12 @@ type Message interface {
 	Done()
 }
 
-// output belongs to whoever has set Conn.writing.
+// output belongs to the goroutine that has set Conn.writing.
 type output struct {
 	batch    []Message
 	parts    [][]byte    // storage
 	rest     net.Buffers // what is left of the batch
-	failed   bool        // the batch is not to be written
+	failed   bool        // the batch must not be written
 	deadline time.Time   // that is set; zero: none
 	progress int         // bytes written since it was set
 
@@ -97,8 +97,8 @@ func (o *output) gather() {
 	o.rest = o.parts
 }
 
-// next gives back the batch that is done with, and takes another one. It reports false if there is none: then the
-// caller does not write any more.
+// next calls Done for the messages of the last batch and takes the next batch. It reports false if there is none; then the caller stops
+// writing.
 func (c *Conn) next() bool {
 	o := &c.out
 	for _, m := range o.batch {
@@ -164,7 +164,7 @@ func (c *Conn) writeRest() (total int, err error) {
 	}
 }
 
-// tryWrite writes without waiting. It reports false if there is something left that has to wait.
+// tryWrite writes without waiting. It reports false if the rest has to wait.
 func (c *Conn) tryWrite() bool {
 	o := &c.out
 	for {
@@ -183,7 +183,7 @@ func (c *Conn) tryWrite() bool {
 	}
 }
 
-// tryBatch writes what the peer takes at once of the batch, and reports whether that is all.
+// tryBatch writes as much of the batch as is possible without waiting, and reports whether that is all.
 func (c *Conn) tryBatch() (done bool, err error) {
 	o := &c.out
 	o.gather()

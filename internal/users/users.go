@@ -231,7 +231,7 @@ func (s *Store) Remove(name string) error {
 	})
 }
 
-// change reads the file, lets f change the users, and replaces the whole file, under a lock on the state directory. After a
+// change reads the file, lets f change the users, and replaces the whole file, under a file lock. After a
 // crash the file is either the old or the new one.
 func (s *Store) change(f func(map[string]User) error) error {
 	s.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// job is a connection, a file, and those who work on it.
+// job is a connection, a file, and the workers on it.
 type job struct {
 	r       *run
 	n       int
@@ -110,7 +110,7 @@ func dismiss(list []*worker) {
 	}
 }
 
-// look finds out whose the file is that was there, if one was: what is not ours is not touched.
+// look checks whether an existing file was written by bench. Other files are not touched.
 func (j *job) look(ctx context.Context) error {
 	if j.f.Size() == 0 {
 		return nil
@@ -150,7 +150,7 @@ func (j *job) take(b int64) (gen uint32, ok bool) {
 	return v, v&busy == 0 && j.state[b].CompareAndSwap(v, v|busy)
 }
 
-// pick finds the next block to work on. Where there are writes the block is reserved, and nobody else works on it.
+// pick returns the next block to work on. If the phase writes, it reserves the block, so that no other worker uses it.
 func (w *worker) pick(p *phase) (block int64, write bool, gen uint32, ok bool) {
 	j := w.j
 	for !j.r.stopping.Load() {
@@ -201,7 +201,7 @@ func (w *worker) work(ctx context.Context, p *phase) {
 	}
 }
 
-// write writes a new generation, and returns it; after an error it is not known what is there.
+// write writes a new generation and returns it. After an error the contents of the block are unknown.
 func (w *worker) write(ctx context.Context, p *phase, off uint64, n int) (uint32, error) {
 	gen := w.j.generation()
 	fill(w.io.Data()[:n], w.j.id, off, gen)

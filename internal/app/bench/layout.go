@@ -8,7 +8,7 @@ import (
 // layBytes is about what a request moves that lays a file out.
 const layBytes = 1 << 20
 
-// layout writes the files that are not whole. Their first block says that they are not until they are.
+// layout writes the files that are not complete. The first block of a file says that it is incomplete until the rest is written.
 func (r *run) layout(ctx context.Context) error {
 	var jobs []*job
 	var workers []*worker

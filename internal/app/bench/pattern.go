@@ -6,9 +6,8 @@ import (
 	"hash/fnv"
 )
 
-// Files consist of cells. Each begins with its generation and a check of where it
-// belongs; the words behind follow from file, place and generation, so that a cell
-// tells by itself whether it is whole, in its place, and how old it is.
+// Files consist of cells. Each cell begins with its generation and a checksum of its file and place. The other words are
+// computed from file, place and generation. So a cell alone shows whether it is complete, where it belongs, and how old it is.
 const (
 	cell = 512 // bytes
 
@@ -29,7 +28,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// fileID tells files apart.
+// fileID returns a number that identifies a file.
 func fileID(name string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name))

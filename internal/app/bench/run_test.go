@@ -49,7 +49,7 @@ func TestMatrix(t *testing.T) {
 	})
 }
 
-// TestWays goes the ways that are taken less often.
+// TestWays covers options that are used less often.
 func TestWays(t *testing.T) {
 	r := newRig(t)
 	for name, way := range map[string]struct {
@@ -96,7 +96,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestKept reads what another run has left, in other blocks, and finds a bit that has changed.
+// TestKept reads a file that another run has left, with another block size, and finds a changed bit.
 func TestKept(t *testing.T) {
 	r := newRig(t)
 	c := r.config("smb", "tcp")
@@ -133,7 +133,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestForeign leaves files alone that are not its own.
+// TestForeign: files that bench has not written stay unchanged.
 func TestForeign(t *testing.T) {
 	for _, text := range []string{strings.Repeat("precious ", 1000), strings.Repeat("\x00", 1000)} {
 		r := newRig(t)
@@ -153,7 +153,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestUnfinished lays out again what an earlier run has not finished.
+// TestUnfinished: a file that an earlier run has not finished is written again.
 func TestUnfinished(t *testing.T) {
 	r := newRig(t)
 	c := r.config("smb", "tcp")

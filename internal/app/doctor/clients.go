@@ -63,7 +63,7 @@ func (e *examiner) mountNFS(addr netip.Addr, share string) []Step {
 		}
 	}
 	if version != config.Version3 {
-		list = append(list, Step{OnClient, fmt.Sprintf("mount -t nfs -o rdma,port=%s,vers=%s %s:/%s /mnt", portOf(cfg.RDMAPort), version, host, share), "NFS; proto=rdma in /proc/mounts tells that it worked"})
+		list = append(list, Step{OnClient, fmt.Sprintf("mount -t nfs -o rdma,port=%s,vers=%s %s:/%s /mnt", portOf(cfg.RDMAPort), version, host, share), "NFS; proto=rdma in /proc/mounts shows that it worked"})
 	}
 	if cfg.Serves(config.Version3) {
 		list = append(list, Step{OnClient, fmt.Sprintf("mount -t nfs -o rdma,port=%s,vers=3,mountport=%s,mountproto=tcp,nolock %s:/%s /mnt", portOf(cfg.RDMAPort), portOf(cfg.Port), host, share), "NFSv3; MOUNT goes over TCP"})
@@ -74,7 +74,7 @@ func (e *examiner) mountNFS(addr netip.Addr, share string) []Step {
 func mountSMB(addr netip.Addr, share string) []Step {
 	return []Step{
 		{OnClient, "modprobe cifs", "SMB Direct needs a kernel with CONFIG_CIFS_SMB_DIRECT"},
-		{OnClient, fmt.Sprintf("mount -t cifs -o rdma,vers=3.1.1,username=NAME //%s/%s /mnt", addr, share), "SMB; grep SMBDirect /proc/fs/cifs/DebugData tells that it worked"},
+		{OnClient, fmt.Sprintf("mount -t cifs -o rdma,vers=3.1.1,username=NAME //%s/%s /mnt", addr, share), "SMB; grep SMBDirect /proc/fs/cifs/DebugData shows that it worked"},
 	}
 }
 

@@ -7,9 +7,8 @@ import (
 	"fileserver/smb/wire"
 )
 
-// judge gives each attempt its severity. RDMA is what this is about, so a transport that
-// fails beside another RDMA transport that works is information only. TCP is a warning:
-// Windows and NFSv3 need it.
+// judge gives each attempt its severity. If one RDMA transport works, the failure of another is only information. A failure of
+// TCP is a warning, because Windows and NFSv3 need TCP.
 func (r *Connection) judge(protos int) {
 	served := map[string]bool{}
 	direct := map[string]bool{}

@@ -41,7 +41,7 @@ func (e *examiner) devices() {
 	}
 }
 
-// devicePorts looks for others who have a service's ports on devices, and for those of a server that runs.
+// devicePorts checks whether other programs have a service's ports on devices, and whether a running server has them.
 func (e *examiner) devicePorts(service string, used []*discover.Device) {
 	if len(e.general[service]) > 0 {
 		return // it is not served
@@ -65,9 +65,9 @@ func (e *examiner) portsOn(service string, t rdma.Transport) []uint16 {
 	return e.Config.SMBDirectPorts(t == rdma.TransportIWARP)
 }
 
-// devicePort reports whether a port of a service is not to be had, or not had, on a device.
+// devicePort reports whether a port of a service on a device is not available, or the running server does not listen on it.
 func (e *examiner) devicePort(service string, d *discover.Device, p *discover.Port, port uint16) bool {
-	reached, ours := false, false // whether clients can come to the device, and whether a server of ours waits there
+	reached, ours := false, false // whether clients can reach the device, and whether our server listens there
 	for _, name := range p.Netdevs {
 		n := e.Topology.Netdev(name)
 		reached = reached || n != nil && n.Running() && p.Active() && len(e.served(n)) > 0

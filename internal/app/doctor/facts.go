@@ -26,7 +26,7 @@ type Facts struct {
 
 	Modules   Modules
 	Listeners []Listener // TCP
-	// CM are those who listen by rdma_cm; a process's is ours if Servers has it. CMKnown reports whether they could be listed.
+	// CM are the listeners of rdma_cm; those of processes in Servers are ours. CMKnown reports whether they could be listed.
 	CM      []discover.CMListener
 	CMKnown bool
 	Servers []Process // programs among them
@@ -35,7 +35,7 @@ type Facts struct {
 
 	Memlock  Memlock
 	UID      int
-	LowPort  uint16 // the lowest port that one may listen on without privilege
+	LowPort  uint16 // the lowest port that an unprivileged process may listen on
 	BindLow  bool   // privileged to listen on any
 	Users    int
 	UsersErr error
@@ -76,7 +76,7 @@ func (l *Listener) ours() bool {
 	return slices.ContainsFunc(l.Holders, func(p Process) bool { return p.Ours })
 }
 
-// holder says who has it.
+// holder names the program that has it.
 func (l *Listener) holder(f *Facts) string {
 	switch {
 	case len(l.Holders) > 0:
@@ -119,7 +119,7 @@ func (f *Facts) cmHolder(l *discover.CMListener) (name string, ours bool) {
 	return "a program of another namespace", false
 }
 
-// wanted is a port of TCP, which the provider in software has in common, that the server listens on.
+// wanted is a port that the server should listen on, by TCP or by iWARP in software, which share the ports.
 type wanted struct {
 	key     string // of the configuration
 	service string

@@ -10,8 +10,8 @@ import (
 	"fileserver/rdma/discover"
 )
 
-// local finds what is the matter with an interface: codes of findings that concern every way of RDMA (under ""), devices ("verbs"),
-// and one port ("mlx5_0/1").
+// local returns the problems of an interface, as codes of findings. The keys are "" for every kind of RDMA, "verbs" for devices, and
+// the name of a port ("mlx5_0/1").
 func (e *examiner) local(n *discover.Netdev, ports []discover.PortRef) map[string][]string {
 	out := map[string][]string{}
 	bad := func(where string, f Finding) {

@@ -67,7 +67,7 @@ func (p *prober) close() {
 	_ = p.pool.Close()
 }
 
-// reachable is the first of a host's addresses where anything answers, even with a refusal; else the first.
+// reachable returns the first of a host's addresses that answers, even with a refusal. If none does, it returns the first.
 func (p *prober) reachable(ctx context.Context, addrs []netip.Addr) netip.Addr {
 	if len(addrs) == 1 {
 		return addrs[0]
@@ -105,7 +105,7 @@ func (p *prober) directPorts(wire rdma.Transport) []uint16 {
 	return []uint16{445}
 }
 
-// providers are the ways there are, and attempts that tell why another is not.
+// providers returns the available ways to connect by RDMA, and attempts that explain why others are missing.
 func (p *prober) providers(ctx context.Context, service string, addr netip.AddrPort) (ways []via, missing []Attempt) {
 	if p.IWARP != nil {
 		ways = append(ways, via{transport: "iwarp", provider: p.IWARP, wire: rdma.TransportIWARP})

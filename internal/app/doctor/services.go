@@ -146,7 +146,7 @@ func (e *examiner) blockWanted(w wanted, code string) {
 	}
 }
 
-// taken reports whether somebody else has a port, or it may not be had, and reports that.
+// taken reports whether another program has a port or this user may not open it, and adds a finding about that.
 func (e *examiner) taken(w wanted) bool {
 	for _, l := range e.Listeners {
 		if l.ours() || !slices.ContainsFunc(e.Config.Listen, func(a netip.Addr) bool { return l.holds(netip.AddrPortFrom(a, w.port)) }) {
