@@ -14,9 +14,9 @@ type AcceptedConn interface {
 	connlimit.Conn
 }
 
-// Acceptor is what servers have in common: listeners, the connections that limits
-// allow, of which C is one, and an end. Its methods are safe for concurrent
-// use. Its lock is the last to be taken: no function that is handed in is called with it held.
+// Acceptor accepts connections of type C for a server, as far as the limits allow, and
+// ends them. Its methods are safe for concurrent use. Its lock is a leaf: it is not held
+// when a function of the caller runs.
 type Acceptor[C AcceptedConn] struct {
 	limits    *connlimit.Table
 	answering sync.WaitGroup // requests being answered
@@ -28,16 +28,16 @@ type Acceptor[C AcceptedConn] struct {
 	empty   chan struct{} // closed when settled and no connection is left
 }
 
-// NewAcceptor makes an acceptor of the connections that limits allows. Those that are being answered count.
+// NewAcceptor makes an acceptor. The limits count the requests that are being answered, too.
 func NewAcceptor[C AcceptedConn](limits connlimit.Config) *Acceptor[C] {
 	return &Acceptor[C]{limits: connlimit.New(limits), conns: make(map[C]*connlimit.Entry), empty: make(chan struct{})}
 }
 
 // Serve accepts connections from ln until ctx ends or ln is closed; it does not
-// close ln. Each request that the limits allow is answered by open, on a goroutine of its own, which calls
+// close ln. open answers each request that the limits allow, on a goroutine of its own. It calls
 // [Acceptor.Add] with the entry before anything can end the connection. When open fails, or the acceptor is being
-// drained, refused is told, and the request rejected. A request that the limits do not allow is rejected, too:
-// that the configuration of the limits is told.
+// drained, Serve calls refused and rejects the request. It also rejects requests that the limits do not allow; those are
+// reported as the limits' configuration says.
 func (a *Acceptor[C]) Serve(ctx context.Context, ln Listener, open func(ID, *connlimit.Entry) error, refused func(ID, error)) error {
 	for {
 		id, err := ln.Accept(ctx)
@@ -49,7 +49,7 @@ func (a *Acceptor[C]) Serve(ctx context.Context, ln Listener, open func(ID, *con
 		}
 		e, err := a.limits.Add(id.RemoteAddr().Addr())
 		if err != nil {
-			_ = id.Reject(nil) // the peer learns it, or has gone
+			_ = id.Reject(nil) // an error means that the peer has left
 			continue
 		}
 		refuse := func(err error) {
@@ -70,7 +70,7 @@ func (a *Acceptor[C]) Serve(ctx context.Context, ln Listener, open func(ID, *con
 	}
 }
 
-// answer counts a request that is to be answered, or says why not.
+// answer counts a request that is going to be answered. It fails when the acceptor is being drained.
 func (a *Acceptor[C]) answer() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,7 +81,7 @@ func (a *Acceptor[C]) answer() error {
 	return nil
 }
 
-// Add takes in a connection that is about to be accepted. The limits may end it from now on.
+// Add adds a connection that is about to be accepted. The limits may end it from now on.
 func (a *Acceptor[C]) Add(c C, e *connlimit.Entry) {
 	a.mu.Lock()
 	a.conns[c] = e
@@ -92,7 +92,7 @@ func (a *Acceptor[C]) Add(c C, e *connlimit.Entry) {
 // Recheck ends the connections from addresses that are not admitted any more.
 func (a *Acceptor[C]) Recheck() { a.limits.Recheck() }
 
-// Remove forgets a connection that has ended.
+// Remove removes a connection that has ended.
 func (a *Acceptor[C]) Remove(c C) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -103,7 +103,7 @@ func (a *Acceptor[C]) Remove(c C) {
 	}
 }
 
-// Conns returns the connections of the moment.
+// Conns returns the current connections.
 func (a *Acceptor[C]) Conns() []C {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,9 +114,9 @@ func (a *Acceptor[C]) Conns() []C {
 	return list
 }
 
-// Drain refuses new connections, calls begin with each there is, and waits until
-// all have ended. When ctx ends first it calls end with each that is left, and the
-// reason, which is also the result.
+// Drain refuses new connections, calls begin with each current one, and waits until
+// all have ended. If ctx ends first Drain calls end with each remaining connection and
+// the cause, waits again, and returns the cause.
 func (a *Acceptor[C]) Drain(ctx context.Context, begin func(C), end func(C, error)) error {
 	a.mu.Lock()
 	a.closing = true

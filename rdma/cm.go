@@ -6,13 +6,13 @@ import (
 )
 
 // ConnParams are the parameters of a connection (struct rdma_conn_param), from
-// the point of view of whoever states them.
+// the point of view of the side that states them.
 type ConnParams struct {
 	// IRD is how many of the peer's READs we answer at once (responder
 	// resources). ORD is how many READs we have outstanding at once (initiator depth).
 	IRD, ORD int
 	// RNRRetry is how often the peer's SENDs are retried when no RECV is
-	// posted; 7 is without end. Without meaning where [Caps].RNR is false.
+	// posted; 7 means without end. It has no meaning where [Caps].RNR is false.
 	RNRRetry    int
 	PrivateData []byte
 }
@@ -37,14 +37,14 @@ type ID interface {
 	LocalAddr() netip.AddrPort
 	RemoteAddr() netip.AddrPort
 	// Remote is what the peer stated in its request (accepting side, at once)
-	// or its reply (connecting side, after Connect), turned around to our point
-	// of view: Remote().ORD is the READs we may have outstanding, as far as
-	// the peer answers them; Remote().IRD the READs it will have outstanding.
+	// or its reply (connecting side, after Connect), from our point of view:
+	// Remote().ORD is how many READs we may have outstanding, as far as the
+	// peer answers them; Remote().IRD is how many it will have outstanding.
 	Remote() ConnParams
 	// CreateQP makes the connection's queue pair, in pd. Receives may be posted at once.
 	CreateQP(pd PD, cfg QPConfig) (QP, error)
 	// Accept answers a request. IRD and ORD are lowered to what the peer and
-	// the device allow; Negotiated tells the outcome. It does not wait for [EventEstablished].
+	// the device allow; Negotiated returns the outcome. It does not wait for [EventEstablished].
 	Accept(p ConnParams) error
 	// Reject refuses a request, and closes the ID.
 	Reject(privateData []byte) error
@@ -55,8 +55,8 @@ type ID interface {
 	// Events delivers what happens to the connection: at most one
 	// [EventEstablished], then exactly one event that ends it; then it is closed.
 	Events() <-chan Event
-	// Disconnect begins to end the connection: what was posted before is still
-	// sent if the peer takes it, everything outstanding is then flushed. Safe
+	// Disconnect begins to end the connection: requests posted before are still
+	// sent if the peer takes them, and everything outstanding is then flushed. Safe
 	// to call more than once and from any goroutine.
 	Disconnect() error
 	// Close destroys the queue pair and the ID. Work requests still

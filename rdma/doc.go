@@ -33,11 +33,10 @@
 // pool can be named in a request; [Window] opens one buffer to the peer under a
 // key of its own. [Endpoint] drives a connection: transports fill chains
 // ([SendOp]), read remote segments and take messages, and need not know of slots,
-// READ credits, limits of a device, or flushes. The files segments.go (what becomes of
-// a list of segments) and endpoint_end.go (how a connection ends) hold what is easy to get
-// wrong.
+// READ credits, limits of a device, or flushes. Two files need special care: segments.go
+// splits transfers into work requests, and endpoint_end.go ends connections.
 //
-// Lock order: [Endpoint].mu, a provider's locks and the slab pool's are never held
-// together by this package, but for the registration of a new arena: pool,
-// [Memory].mu, provider.
+// Lock order: this package never holds [Endpoint].mu, a provider's locks and the slab
+// pool's together, except to register a new arena: the pool's lock, [Memory].mu, then
+// the provider's locks.
 package rdma

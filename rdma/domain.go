@@ -9,9 +9,9 @@ import (
 )
 
 // Domain gives the connections of one device their memory: a pool, registered
-// once for all of them, or for each in a protection domain of its own. It is the
-// latter on devices with [Caps].ReadSinkNeedsRemoteWrite, too: there a connection
-// has a key open for writing while it reads, which must be of no use to others.
+// once for all of them, or for each in a protection domain of its own. Devices with
+// [Caps].ReadSinkNeedsRemoteWrite always need the latter: while a connection reads, its
+// peer has a key for writing, which must not work on other connections.
 // Its methods are safe for concurrent use.
 //
 // The regions allow local writing and nothing else. Lock order: mu, then that of [Memory].
@@ -22,7 +22,7 @@ type Domain struct {
 
 	mu      sync.Mutex
 	shared  *Memory // nil: not made yet, or own
-	users   int     // memories given out and not released
+	users   int     // memories attached and not released
 	retired bool
 	err     error
 	done    chan struct{} // closed when retired and released
@@ -37,8 +37,8 @@ func NewDomain(dev Device, pool *slab.Pool, own bool) *Domain {
 // Device is the device.
 func (d *Domain) Device() Device { return d.dev }
 
-// Attach returns the memory for one connection more. It is given back with
-// [Memory.Release], which an [Endpoint] made with it does at its end. After
+// Attach returns the memory for another connection. [Memory.Release] ends its use; an
+// [Endpoint] calls that at its end. After
 // [Domain.Retire] the error is [ErrDeviceRemoved].
 func (d *Domain) Attach() (*Memory, error) {
 	d.mu.Lock()
@@ -73,7 +73,7 @@ func (d *Domain) register() (*Memory, error) {
 	return m, nil
 }
 
-// Registered is how much memory is registered with the device for the moment, bytes.
+// Registered returns how many bytes are registered with the device now.
 func (d *Domain) Registered() int64 {
 	mapped := d.pool.Stats().Mapped
 	d.mu.Lock()
@@ -89,8 +89,8 @@ func (d *Domain) Registered() int64 {
 	return 0
 }
 
-// Retire gives nobody memory any more, and releases all of it when the last
-// connection has ended: for a device that goes away.
+// Retire makes Attach fail from now on, and releases all memory when the last
+// connection has ended. It is for devices that are being removed.
 func (d *Domain) Retire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -103,7 +103,7 @@ func (d *Domain) Retire() {
 // Done is closed when the domain is retired and everything released.
 func (d *Domain) Done() <-chan struct{} { return d.done }
 
-// Close is Retire where no connection is left; otherwise it fails with [ErrBusy].
+// Close is Retire, and fails with [ErrBusy] while connections use the memory.
 func (d *Domain) Close() error {
 	d.Retire()
 	d.mu.Lock()
@@ -114,7 +114,7 @@ func (d *Domain) Close() error {
 	return d.err
 }
 
-// settle releases what a retired domain without users has. Called with mu held.
+// settleLocked releases the memory of a retired domain that has no users.
 func (d *Domain) settleLocked() {
 	if !d.retired || d.users > 0 {
 		return
@@ -126,7 +126,7 @@ func (d *Domain) settleLocked() {
 	close(d.done)
 }
 
-// Release gives back the memory of one [Domain.Attach]. With memory that is of no domain it does nothing.
+// Release ends the use of memory that [Domain.Attach] returned. It does nothing with other memory.
 func (m *Memory) Release() error {
 	d := m.domain
 	if d == nil {

@@ -11,8 +11,8 @@ import (
 	"fileserver/internal/slab"
 )
 
-// DefaultReadDepth is how many READs an endpoint has outstanding at most where
-// its config states nothing; the negotiated ORD and the device may allow fewer.
+// DefaultReadDepth is how many READs an endpoint has outstanding at most if its
+// config does not say; the negotiated ORD and the device may allow fewer.
 const DefaultReadDepth = 32
 
 // drainTimeout is how long an endpoint waits for flush completions before it
@@ -56,8 +56,8 @@ type EndpointHandler interface {
 // slots, READs for credits; neither holds up the other.
 //
 // One lock, mu, guards the state; it is not held in calls of the provider or of
-// the handler. Whoever finds something to post while nobody is posting posts it,
-// and what others have queued meanwhile.
+// the handler. One goroutine at a time posts: it also posts what others queue
+// meanwhile.
 type Endpoint struct {
 	id    ID
 	cfg   EndpointConfig
@@ -68,7 +68,7 @@ type Endpoint struct {
 	cq    CQ
 	wcs   []WC
 	done  chan struct{} // closed after Handler.Closed
-	ended chan struct{} // closed when no further event will be looked at
+	ended chan struct{} // closed when watch need wait for no further event
 
 	count counters
 
@@ -82,7 +82,7 @@ type Endpoint struct {
 	causeSet bool   // cause is more than "flushed"
 	wake     func() // ends the CQ wait in progress
 
-	posting  bool // somebody is in PostSend
+	posting  bool // a goroutine is in PostSend
 	free     int  // send-queue slots for chains
 	sendQ    queue.Queue[*SendOp]
 	flying   int // posts of chains not yet complete
@@ -197,7 +197,7 @@ func takeReceives(cfg EndpointConfig) ([]*slab.Buf, error) {
 	return bufs, nil
 }
 
-// abort undoes NewEndpoint after receives were posted: the ID has to be closed for it, too.
+// abort undoes NewEndpoint after receives were posted. It must close the ID to do so.
 func (e *Endpoint) abort(err error) error {
 	err = errors.Join(err, e.id.Close())
 	for i := range e.recvs {
@@ -247,7 +247,7 @@ func (e *Endpoint) Run(ctx context.Context) {
 	<-e.done
 }
 
-// begin opens the endpoint for requests; ok is false when it has been called before.
+// begin lets requests be posted; ok is false if it has been called before.
 func (e *Endpoint) begin(ctx context.Context) (ok bool) {
 	_, ord := e.id.Negotiated()
 	e.mu.Lock()

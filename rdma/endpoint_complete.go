@@ -83,8 +83,8 @@ func (e *Endpoint) PostReceives(n int) int {
 	return n
 }
 
-// Repost posts buf as a receive, at its full length of RecvSize. It takes buf
-// over, and releases it when it fails: when the connection has ended, or when
+// Repost posts buf as a receive, at its full length of RecvSize. It owns buf
+// from then on, and releases it if it fails: when the connection has ended, or when
 // RecvDepth receives are posted already ([ErrQueueFull]).
 func (e *Endpoint) Repost(buf *slab.Buf) error {
 	if buf.Cap() < e.cfg.RecvSize {

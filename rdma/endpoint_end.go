@@ -29,7 +29,7 @@ func (e *Endpoint) watch(last chan<- error) {
 			if !note(ev, ok) {
 				return
 			}
-		case <-e.ended: // the ID is closed; what it had to say is in the channel
+		case <-e.ended: // the ID is closed; its last events are in the channel
 			select {
 			case ev, ok := <-e.id.Events():
 				if note(ev, ok) {
@@ -42,8 +42,8 @@ func (e *Endpoint) watch(last chan<- error) {
 	}
 }
 
-// Disconnect ends the connection: what was posted before is still sent if the
-// peer takes it; what waits is refused. Handler.Closed(err) follows, also where
+// Disconnect ends the connection: requests posted before are still sent if the peer
+// takes them; waiting ones fail. Handler.Closed(err) follows, also where
 // the endpoint was never started. It does not wait, and only the first reason counts;
 // [ErrNotConnected] is none.
 func (e *Endpoint) Disconnect(err error) {
@@ -51,7 +51,8 @@ func (e *Endpoint) Disconnect(err error) {
 	e.Start() // unless it has been
 }
 
-// fail begins the end. A reason that is no more than "flushed" gives way to a better one.
+// fail begins the end with err. Only the first err with reason set counts: an error that
+// says no more than "flushed" is no reason.
 func (e *Endpoint) fail(err error, reason bool) {
 	e.mu.Lock()
 	first := !e.failing
@@ -62,12 +63,12 @@ func (e *Endpoint) fail(err error, reason bool) {
 	wake := e.wake
 	e.mu.Unlock()
 	if first {
-		_ = e.id.Disconnect() // what it has to say, its event says
+		_ = e.id.Disconnect() // the ID's last event carries its error
 		wake()
 	}
 }
 
-// refusal is the error of requests after the end. Called with mu held.
+// refusalLocked returns the error of requests after the end.
 func (e *Endpoint) refusalLocked() error {
 	if e.cause != nil {
 		return e.cause
@@ -75,13 +76,13 @@ func (e *Endpoint) refusalLocked() error {
 	return ErrNotConnected
 }
 
-// busy reports whether the provider may hold buffers of ours. Called with mu held.
+// busyLocked reports whether the provider may hold buffers of the endpoint.
 func (e *Endpoint) busyLocked() bool {
 	return e.posting || e.flying > 0 || e.reading > 0 || len(e.freeRecv) < len(e.recvs)
 }
 
-// wakeIfDrainedLocked ends the drain's wait where a failed post has taken back the last request
-// that was outstanding: no completion will. Called with mu held.
+// wakeIfDrainedLocked ends drain's wait if a failed post has taken back the last outstanding
+// request: there is no completion that would end it.
 func (e *Endpoint) wakeIfDrainedLocked() {
 	if e.failing && !e.busyLocked() {
 		e.wake()
@@ -132,8 +133,8 @@ func (e *Endpoint) drain(events <-chan error) {
 	close(e.done)
 }
 
-// refuseQueued ends all that waits and has nothing in flight; the rest ends with
-// its last completion.
+// refuseQueued ends the waiting chains and READs that have nothing in flight; the others
+// end with their last completion.
 func (e *Endpoint) refuseQueued() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -160,8 +161,8 @@ func (e *Endpoint) refuseQueued() {
 	}
 }
 
-// abandon releases what never completed. The ID is closed: the provider touches
-// nothing any more. With a provider that flushes as it should there is nothing to do.
+// abandon ends the requests that never completed. The ID is closed, so the provider
+// uses no buffer any more. A correct provider has completed everything already.
 func (e *Endpoint) abandon() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,7 +13,7 @@ const readBatch = 8
 // readOp is one call of Read. The endpoint's lock guards it.
 type readOp struct {
 	index, gen uint32
-	next       *readOp // of those not in use
+	next       *readOp // in the list of unused ones
 	queued     bool
 	buf        *slab.Buf
 	pos        int
@@ -27,9 +27,8 @@ type readOp struct {
 }
 
 // Read pulls all of the remote segments, one after the other, into buf from off.
-// It splits at segments and at [Caps].MaxMsgSize, has never more READs
-// outstanding than was negotiated, serves calls first come first served, and does
-// not hold up SENDs. It does not wait.
+// It splits at segments and at [Caps].MaxMsgSize, never has more READs outstanding
+// than negotiated, serves calls first come first served, and does not delay SENDs. It does not wait.
 //
 // done is called once, on the completion goroutine: with nil when all the data
 // is placed, otherwise when nothing is outstanding any more. (A Read of no bytes is
@@ -80,8 +79,8 @@ func (e *Endpoint) Read(buf *slab.Buf, off int, remote []Segment, done Completio
 	return nil
 }
 
-// postReads posts READs for those that wait longest, as far as the credits go.
-// Called with mu held; lets go of it meanwhile.
+// postReadsLocked posts READs in the order of the queue, as far as the credits go. It
+// unlocks mu while it posts.
 func (e *Endpoint) postReadsLocked() {
 	k := 0
 	for ; k < readBatch && e.credits > 0 && e.readQ.Len() > 0; k++ {
@@ -131,8 +130,8 @@ func (e *Endpoint) postReadsLocked() {
 	e.wakeIfDrainedLocked()
 }
 
-// nextRead takes the next bytes that r is to bring, as many as one READ may, and
-// says where they go; slot is that of the sink, if there is one.
+// nextRead returns the next READ of r: the remote bytes, as many as one READ may move, and
+// their local place. slot is the sink's, if there is a sink.
 func (e *Endpoint) nextRead(r *readOp, to *SGE) (addr uint64, rkey, n uint32, slot int) {
 	if e.sink == nil {
 		addr, rkey, n = r.from.take(e.lim.msg)
@@ -144,8 +143,9 @@ func (e *Endpoint) nextRead(r *readOp, to *SGE) (addr uint64, rkey, n uint32, sl
 	return addr, rkey, n, slot
 }
 
-// fetched brings the data of a READ that is done from the sink to its buffer, which
-// the READ, being counted as outstanding, holds. Called with mu held; lets go of it meanwhile.
+// copyFetchedLocked copies the data of a completed READ from the sink to its buffer, and
+// frees the slot. The READ still counts as outstanding, so that the buffer is not
+// released meanwhile. It unlocks mu while it copies.
 func (e *Endpoint) copyFetchedLocked(slot int, ok bool) {
 	if ok {
 		read := e.sink.reads[slot]
@@ -182,8 +182,8 @@ func (e *Endpoint) readDone(wc *WC) {
 	e.mu.Unlock()
 }
 
-// endRead reports the end of a read that has nothing in flight. Called with mu
-// held; lets go of it meanwhile.
+// endReadLocked calls the completion of a read that has nothing in flight. It unlocks mu
+// for the call.
 func (e *Endpoint) endReadLocked(r *readOp) {
 	buf, done, err := r.buf, r.done, r.err
 	e.count.read(r.bytes, err)

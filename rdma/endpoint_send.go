@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// dequeueLocked takes op, mostly the first, out of the queue of chains.
+// dequeueLocked removes op, usually the first, from the queue of chains.
 func (e *Endpoint) dequeueLocked(op *SendOp) {
 	e.sendQ.Remove(func(o *SendOp) bool { return o == op })
 	op.queued = false
@@ -24,21 +24,22 @@ func (e *Endpoint) NewSendOp() *SendOp {
 	return op
 }
 
-// freeOp puts an op back. Called with mu held.
+// freeOpLocked makes an op available for reuse.
 func (e *Endpoint) freeOpLocked(op *SendOp) {
 	op.reset()
 	op.next = e.spare
 	e.spare = op
 }
 
-// drop ends one look at the op. Called with mu held.
+// dropLocked drops one reference to the op, and frees it with the last.
 func (e *Endpoint) dropLocked(op *SendOp) {
 	if op.holds--; op.holds == 0 {
 		e.freeOpLocked(op)
 	}
 }
 
-// take takes over a chain that is to be posted. It returns with mu held, unless there is an error.
+// sealAndLock seals a chain that is going to be posted, and returns with mu held. On
+// failure it discards the chain, and does not hold mu.
 func (e *Endpoint) sealAndLock(op *SendOp) error {
 	if err := op.seal(); err != nil {
 		op.Discard()
@@ -61,7 +62,7 @@ func (e *Endpoint) sealAndLock(op *SendOp) error {
 //
 // When Post returns nil the op's completion is called once, when the chain has
 // completed; when it returns an error it is not called. The op's buffers are
-// released in either case: it takes over op.
+// released in either case, and op is the endpoint's again.
 func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
 	if err := e.sealAndLock(op); err != nil {
 		return err
@@ -87,7 +88,7 @@ func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
 				e.pumpLocked() // a smaller chain behind it may fit
 			} else {
 				e.mu.Unlock()
-				<-op.ready // somebody is deciding just now
+				<-op.ready // a goroutine is posting it
 				e.mu.Lock()
 			}
 		}
@@ -101,9 +102,8 @@ func (e *Endpoint) Post(ctx context.Context, op *SendOp) error {
 	return err
 }
 
-// Queue is Post that never waits: where slots are short the chain is posted when
-// there are enough. What is queued is bounded by the caller's own credits and
-// memory. It may be called from the completion goroutine.
+// Queue is Post that never waits: the chain is posted when there are enough slots. The
+// caller's own credits and memory bound what is queued. It may be called from the completion goroutine.
 func (e *Endpoint) Queue(op *SendOp) error {
 	if err := e.sealAndLock(op); err != nil {
 		return err
@@ -116,8 +116,8 @@ func (e *Endpoint) Queue(op *SendOp) error {
 	return nil
 }
 
-// pump posts all that may be posted. Called with mu held; lets go of it
-// meanwhile. Where another goroutine is posting already, that one goes on.
+// pumpLocked posts everything that credits and slots allow. It unlocks mu while it posts.
+// If another goroutine is posting, that one continues instead.
 func (e *Endpoint) pumpLocked() {
 	for !e.posting && !e.failing {
 		if e.readQ.Len() > 0 && e.credits > 0 {
@@ -131,21 +131,20 @@ func (e *Endpoint) pumpLocked() {
 	}
 }
 
-// part is what is posted of one chain at once.
+// part is the part of one chain that goes into one post.
 type part struct {
 	op  *SendOp
 	wrs []SendWR
 }
 
-// Limits of one post: chains that have queued up behind a post in progress go out
-// with one doorbell.
+// Limits of one post: chains that were queued during the post before go out with one
+// doorbell.
 const (
 	batchParts = 32
 	batchWRs   = 128
 )
 
-// gather takes parts off the queue, in order, as far as the slots go, into
-// e.batch. Called with mu held.
+// gatherLocked moves parts from the queue to e.batch, in order, as far as the slots go.
 func (e *Endpoint) gatherLocked() {
 	wrs := 0
 	for e.sendQ.Len() > 0 && len(e.batch) < batchParts {
@@ -177,7 +176,7 @@ func (e *Endpoint) gatherLocked() {
 	}
 }
 
-// bytes is how many the request moves.
+// bytes returns how many bytes the request moves.
 func (wr *SendWR) bytes() (n int) {
 	for i := range wr.SGL {
 		n += int(wr.SGL[i].Length)
@@ -185,9 +184,9 @@ func (wr *SendWR) bytes() (n int) {
 	return n
 }
 
-// nextPart is how many requests of the chain go into its next post: all where
-// they fit the queue, otherwise half a queue, so that one half is filled while
-// the other is worked on.
+// nextPart returns how many requests of the chain go into its next post: all if they fit
+// the queue, otherwise half a queue, so that one half is filled while the device
+// works on the other.
 func (e *Endpoint) nextPart(op *SendOp) int {
 	n := len(op.list.wrs)
 	if n <= e.cfg.SendDepth {
@@ -196,7 +195,7 @@ func (e *Endpoint) nextPart(op *SendOp) int {
 	return min(n-op.sent, max(1, e.cfg.SendDepth/2))
 }
 
-// postBatch posts e.batch. Called with mu held; lets go of it meanwhile.
+// postBatchLocked posts e.batch. It unlocks mu while it posts.
 func (e *Endpoint) postBatchLocked() {
 	wrs := e.batch[0].wrs
 	if len(e.batch) > 1 {
@@ -229,8 +228,8 @@ func (e *Endpoint) postBatchLocked() {
 	}
 }
 
-// unpost takes back what PostSend has refused. Called with mu held; lets go of it
-// meanwhile. The endpoint is failing, so that nobody else posts.
+// unpostLocked takes back a part that PostSend has refused. It may unlock mu for the
+// completion. The endpoint is failing, so no other goroutine posts.
 func (e *Endpoint) unpostLocked(p part, err error) {
 	op := p.op
 	op.sent -= len(p.wrs)
@@ -250,7 +249,7 @@ func (e *Endpoint) unpostLocked(p part, err error) {
 	}
 }
 
-// decide tells a goroutine in Post what became of its op. Called with mu held.
+// decideLocked sets the outcome of an op, and wakes the goroutine in Post that waits for it.
 func (e *Endpoint) decideLocked(op *SendOp, o outcome, err error) {
 	if !op.sync || op.outcome != undecided {
 		return
@@ -265,7 +264,7 @@ func (e *Endpoint) decideLocked(op *SendOp, o outcome, err error) {
 	}
 }
 
-// finish ends a chain that is out of the queue and has nothing in flight.
+// finish ends a chain that is not queued and has nothing in flight.
 func (e *Endpoint) finish(op *SendOp, err error) {
 	op.release()
 	if op.sync && op.sent == 0 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ErrStalled ends a connection whose peer neither takes what it is sent nor
-// answers READs, once somebody waits for its end ([Endpoint.EndIfStalled]).
+// ErrStalled ends a connection on which no request completes
+// ([Endpoint.EndIfStalled]): the peer neither takes data nor answers READs.
 var ErrStalled = errors.New("rdma: the peer has taken nothing and sent nothing for too long")
 
 // stall watches over requests that make no progress. The endpoint's lock guards it.
@@ -14,13 +14,14 @@ type stall struct {
 	timer *time.Timer
 	every time.Duration
 	done  uint64 // requests that have completed
-	seen  uint64 // done, when last looked
+	seen  uint64 // done at the last check
 	busy  bool   // something was outstanding then
 }
 
-// EndIfStalled disconnects with [ErrStalled] when requests are outstanding, or wait,
-// and none of them completes for d to 2 d, now or later: for a server that wants to
-// stop and finds a client whose machine or network is gone: TCP or the device learns that only after long retrying.
+// EndIfStalled disconnects with [ErrStalled] when requests are outstanding or waiting
+// and none of them completes for a time of d to 2 d, from now on. It is for a server that
+// stops: a client whose machine or network is gone would delay it until TCP or the device
+// gives up retrying.
 func (e *Endpoint) EndIfStalled(d time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -32,7 +33,7 @@ func (e *Endpoint) EndIfStalled(d time.Duration) {
 	s.timer = time.AfterFunc(d, e.checkStall)
 }
 
-// outstanding reports whether anything but receives is. Called with mu held.
+// outstandingLocked reports whether any request but receives is outstanding or waits.
 func (e *Endpoint) outstandingLocked() bool {
 	return e.flying > 0 || e.reading > 0 || e.sendQ.Len() > 0 || e.readQ.Len() > 0
 }

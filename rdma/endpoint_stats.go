@@ -48,7 +48,7 @@ func (c *counters) ended(op *SendOp, err error) {
 	c.writeBytes.Add(op.writeBytes)
 }
 
-// Stats returns the figures of the moment.
+// Stats returns the current figures.
 func (e *Endpoint) Stats() EndpointStats {
 	e.mu.Lock()
 	s := EndpointStats{

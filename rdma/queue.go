@@ -108,8 +108,8 @@ type CQ interface {
 	// how many. It never blocks.
 	Poll(wc []WC) int
 	// Wait blocks until the queue is not empty, ctx ends, or the queue is
-	// closed ([ErrClosed]). It does the arming, the second look and the
-	// spinning that a provider needs; it may return nil with the queue empty.
+	// closed ([ErrClosed]). It arms the queue, polls again and spins as the
+	// provider needs; it may return nil with the queue empty.
 	Wait(ctx context.Context) error
 	// Close destroys the queue, once no queue pair uses it. A Wait in progress returns.
 	Close() error

@@ -20,7 +20,7 @@ type Memory struct {
 	pool   *slab.Pool
 	access Access
 	stop   func()
-	domain *Domain // that it is given back to; nil: none
+	domain *Domain // that Release returns it to; nil: none
 	own    bool    // it serves one connection, alone in its protection domain
 
 	table atomic.Pointer[[]region] // by Arena.ID; replaced, never changed
@@ -38,9 +38,9 @@ type region struct {
 	err        error
 }
 
-// NewMemory registers the pool's arenas in pd, those there are and those to
-// come. It fails when an arena there is cannot be registered. When a later one
-// cannot, requests that name its buffers fail ([Memory.Err]).
+// NewMemory registers the pool's arenas in pd, present and future ones. It fails if a
+// present one cannot be registered. If a future one cannot, requests that name its
+// buffers fail ([Memory.Err]).
 func NewMemory(pd PD, pool *slab.Pool, access Access) (*Memory, error) {
 	m := &Memory{pd: pd, pool: pool, access: access}
 	m.table.Store(&[]region{})

@@ -49,8 +49,8 @@ func (t *target) skip() {
 	}
 }
 
-// take advances by up to most bytes within one segment, and says which bytes
-// those were. At the end of the list n is 0.
+// take advances by up to most bytes within one segment, and returns those bytes. At the
+// end of the list n is 0.
 func (t *target) take(most uint32) (addr uint64, rkey uint32, n uint32) {
 	t.skip()
 	if len(t.segs) == 0 {
@@ -62,7 +62,7 @@ func (t *target) take(most uint32) (addr uint64, rkey uint32, n uint32) {
 	return addr, rkey, n
 }
 
-// left is how many bytes there are from the position to the end.
+// left returns how many bytes there are from the position to the end.
 func (t *target) left() uint64 {
 	var sum uint64
 	for _, s := range t.segs {
@@ -71,7 +71,7 @@ func (t *target) left() uint64 {
 	return sum - uint64(t.used)
 }
 
-// writeList is a list of WRITEs in the making.
+// writeList is a list of WRITEs that is being built.
 type writeList struct {
 	wrs  []SendWR
 	sges []SGE // those of wrs, one after the other
@@ -97,7 +97,7 @@ func (p *writeList) add(t *target, piece SGE, lim limits) {
 		}
 		addr, rkey, n := t.take(most)
 		if n == 0 {
-			panic("rdma: planned a WRITE beyond the remote segments")
+			panic("rdma: a WRITE beyond the remote segments")
 		}
 		start := len(p.sges)
 		if w == nil {

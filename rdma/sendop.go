@@ -6,8 +6,8 @@ import (
 	"fileserver/internal/slab"
 )
 
-// Completion is told how a request of an [Endpoint] ended. Completed runs on the
-// endpoint's completion goroutine and must not block.
+// Completion receives the end of a request of an [Endpoint]: Completed is called with nil
+// or the error, on the endpoint's completion goroutine, and must not block.
 type Completion interface {
 	Completed(err error)
 }
@@ -22,9 +22,9 @@ func (f CompletionFunc) Completed(err error) { f(err) }
 // most one SEND. It comes from [Endpoint.NewSendOp], is filled by one goroutine,
 // and belongs to the endpoint again after Post, Queue or Discard.
 //
-// Every buffer handed to it is handed over with one reference, also by a call
-// that fails; the references are released when the chain has completed. An
-// error while it is filled is kept, and fails the post.
+// The calls that fill it take one reference of each buffer, also when they fail; the
+// references are released when the chain has completed. The first error of these calls
+// is kept, and fails the post.
 type SendOp struct {
 	e    *Endpoint
 	list writeList
@@ -46,16 +46,16 @@ type SendOp struct {
 type opState struct {
 	index uint32 // in Endpoint.ops
 	gen   uint32
-	next  *SendOp // of those not in use
+	next  *SendOp // in the list of unused ones
 
 	queued   bool
-	sync     bool          // Post, not Queue: a goroutine stands behind it
-	waiting  bool          // and waits for ready
+	sync     bool          // posted with Post, not with Queue
+	waiting  bool          // a goroutine in Post waits for ready
 	ready    chan struct{} // capacity 1
 	outcome  outcome
 	sent     int // requests posted
 	inFlight int // posts not yet complete
-	holds    int // who still looks at the op
+	holds    int // references to the op
 	err      error
 }
 
@@ -69,8 +69,8 @@ const (
 )
 
 // Write appends RDMA WRITEs of n bytes of buf from off to the remote segments,
-// in order: it splits at segments and at [Caps].MaxMsgSize. Empty segments are
-// passed over, room that is left over is left alone. Segments that cannot hold n
+// in order: it splits at segments and at [Caps].MaxMsgSize. It skips
+// empty segments, and leaves unused room untouched. Segments that cannot hold n
 // bytes, or wrap around the address space, are [ErrSegments]. The list of
 // segments must not change before the post.
 func (op *SendOp) Write(buf *slab.Buf, off, n int, remote []Segment) error {
@@ -134,13 +134,13 @@ func (op *SendOp) Invalidate(key uint32) {
 	}
 }
 
-// OnDone asks for c to be told when the chain has completed.
+// OnDone sets the completion of the chain.
 func (op *SendOp) OnDone(c Completion) { op.done = c }
 
-// Err is the first error of filling the chain.
+// Err returns the first error of filling the chain.
 func (op *SendOp) Err() error { return op.bad }
 
-// Discard gives the op back without posting it, and releases its buffers.
+// Discard ends the use of the op without posting it, and releases its buffers.
 func (op *SendOp) Discard() {
 	op.release()
 	op.e.mu.Lock()

@@ -9,19 +9,18 @@ import (
 
 // A device with [Caps].ReadSinkNeedsRemoteWrite shows the peer, in each READ, a
 // key by which it may write to where the data goes. An endpoint on such a device
-// therefore reads into memory that it keeps for nothing else, registered in the
-// connection's own protection domain, and copies what has arrived: the peer can
-// spoil no more than what it is just sending, and nothing that has been looked at.
+// therefore reads into memory that serves no other purpose, registered in the
+// connection's own protection domain, and copies the data when it has arrived. The peer
+// can spoil only the data that it is sending, and none that has been checked.
 const (
-	// sinkSlots bounds the READs outstanding there, and sinkChunk is the most that
-	// one of them brings, bytes. Together they are what such a connection costs; the
-	// product of the bandwidth and the delay of a fast network is a quarter of it.
+	// sinkSlots bounds the READs outstanding, and sinkChunk the bytes of each. Their
+	// product is the memory of such a connection. It is four times the product of
+	// bandwidth and delay of a fast network.
 	sinkSlots = 16
 	sinkChunk = 64 << 10
 )
 
-// sink is that memory. Each READ outstanding has a slot, so that whoever has a
-// credit has a slot. The endpoint's lock guards it.
+// sink is that memory. There is a slot for each READ credit. The endpoint's lock guards it.
 type sink struct {
 	buf   *slab.Buf
 	mr    MR
@@ -29,7 +28,7 @@ type sink struct {
 	reads [sinkSlots]sinkRead
 }
 
-// sinkRead says what a slot's READ brings: n bytes for buf, from off.
+// sinkRead is where the data of a slot's READ goes: n bytes of buf from off.
 type sinkRead struct {
 	buf    *slab.Buf
 	off, n int
@@ -62,26 +61,26 @@ func (s *sink) take(buf *slab.Buf, off, n int) (slot int, to SGE) {
 	return slot, SGE{Addr: s.mr.Addr() + uint64(slot*sinkChunk), Length: uint32(n), LKey: s.mr.LKey()}
 }
 
-// put takes the slot back.
+// put frees the slot.
 func (s *sink) put(slot int) {
 	s.reads[slot] = sinkRead{}
 	s.free = append(s.free, slot)
 }
 
-// copy brings the data of the slot's READ to where it belongs.
+// copy copies the data of the slot's READ to its buffer.
 func (r *sinkRead) copy(s *sink, slot int) {
 	from := s.buf.Arena().Mem[s.buf.Offset()+slot*sinkChunk:][:r.n]
 	copy(r.buf.Arena().Mem[r.buf.Offset()+r.off:][:r.n], from)
 }
 
-// close gives the memory back; nothing is outstanding.
+// close releases the memory. No READ may be outstanding.
 func (s *sink) close() error {
 	err := s.mr.Deregister()
 	s.buf.Release()
 	return err
 }
 
-// sinkOf decides how an endpoint reads: nil is straight into its users' buffers.
+// sinkOf returns the sink of an endpoint, or nil if READs go straight into the buffers.
 func sinkOf(dev Device, caps *Caps, cfg *EndpointConfig) (*sink, error) {
 	if !caps.ReadSinkNeedsRemoteWrite || cfg.Memory.access&AccessRemoteWrite != 0 || cfg.ReadDepth == 0 {
 		return nil, nil

@@ -20,8 +20,8 @@ type Window struct {
 func NewWindow(m *Memory) *Window { return &Window{m: m} }
 
 // Open opens n bytes of b from off with the remote rights in access, and returns
-// how the peer names them. While the key of the time before is valid it fails with
-// [ErrBusy]. The caller keeps b until the window is closed.
+// the segment by which the peer names them. It fails with [ErrBusy] while the
+// previous key is valid. The caller keeps b until the window is closed.
 func (w *Window) Open(b *slab.Buf, off, n int, access Access) (Segment, error) {
 	checkRange(b, off, n)
 	if w.mr != nil {
@@ -47,9 +47,8 @@ func (w *Window) Key() (key uint32, ok bool) {
 	return w.mr.RKey(), true
 }
 
-// Invalidated is told of a key that the peer has invalidated
-// ([EndpointHandler].Received). When it is this window's the window is closed, and
-// the result true.
+// Invalidated handles a key that the peer has invalidated ([EndpointHandler].Received).
+// If it is the window's key Invalidated closes the window and returns true.
 func (w *Window) Invalidated(key uint32) (bool, error) {
 	if k, ok := w.Key(); !ok || k != key {
 		return false, nil
@@ -57,8 +56,8 @@ func (w *Window) Invalidated(key uint32) (bool, error) {
 	return true, w.Close()
 }
 
-// Close invalidates the key: when it returns the peer reaches the memory no more.
-// A closed window may be closed again.
+// Close invalidates the key: when it returns the peer cannot reach the memory any more.
+// Closing a closed window does nothing.
 func (w *Window) Close() error {
 	if w.mr == nil {
 		return nil

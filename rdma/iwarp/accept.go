@@ -54,7 +54,7 @@ func (id *connID) Reject(private []byte) error {
 	return err
 }
 
-// send writes a reply, and nothing behind it.
+// send writes a reply within limit.
 func send(conn *net.TCPConn, f *mpaFrame, limit time.Duration) error {
 	_ = conn.SetWriteDeadline(time.Now().Add(limit))
 	_, err := conn.Write(f.append(nil))

@@ -35,7 +35,7 @@ func (q *completionQueue) push(wc ...rdma.WC) {
 	q.mu.Unlock()
 }
 
-// signal wakes the waiter. Called with mu held.
+// signalLocked wakes the waiter.
 func (q *completionQueue) signalLocked() {
 	if q.waiting {
 		q.waiting = false
@@ -101,7 +101,7 @@ func (q *completionQueue) Wait(ctx context.Context) error {
 	return nil
 }
 
-// await waits for the queue or for done, and says which: false is done.
+// await waits for the queue or for done. It reports whether it was the queue.
 func (q *completionQueue) await(done <-chan struct{}) bool {
 	select {
 	case <-q.wake:

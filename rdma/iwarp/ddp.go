@@ -28,7 +28,7 @@ const (
 	opTerminate    opcode = 7
 )
 
-// tagged tells which DDP buffer model carries the operation.
+// tagged reports whether the operation uses DDP's tagged buffer model.
 func (o opcode) tagged() bool { return o == opWrite || o == opReadResponse }
 
 func (o opcode) isSend() bool { return o >= opSend && o <= opSendSEInv }

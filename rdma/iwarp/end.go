@@ -23,7 +23,7 @@ func (q *queuePair) fail(e *Error) {
 	}
 }
 
-// cause is why the connection broke, given what the receiver met with.
+// cause returns why the connection failed; rx is the receiver's error.
 func (t *transmitter) cause(rx error) *Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,7 +40,7 @@ func (q *queuePair) serve() {
 	q.hangUp(q.cause.Load().Reason)
 }
 
-// finish flushes the queues and says so. Afterwards no buffer is touched any more.
+// finish flushes the queues and sends the last event. Afterwards no buffer is used any more.
 func (q *queuePair) finish(e *Error) {
 	var term *terminate
 	if code, ok := e.Reason.terminates(); ok {
@@ -74,7 +74,7 @@ func (q *queuePair) finish(e *Error) {
 	q.id.ended(e)
 }
 
-// blame gives the READ that the peer's Terminate is about its status. Called with mu held.
+// setTerminatedReadStatusLocked sets the status of the READ that the peer's Terminate names.
 func (q *queuePair) setTerminatedReadStatusLocked() {
 	t := q.rx.in.termSeen
 	if t == nil || t.Layer != 0 || len(t.offender) < untaggedLen {
@@ -103,8 +103,8 @@ func (q *queuePair) log(e *Error) {
 		slog.Any("remote", q.id.RemoteAddr()), slog.String("reason", e.Reason.String()), slog.Any("err", e))
 }
 
-// hangUp closes the TCP connection in such a way that the peer gets what was
-// sent: a close with unread bytes would reset it.
+// hangUp closes the TCP connection so that the peer gets all data sent: a close with
+// unread bytes would reset the connection.
 func (q *queuePair) hangUp(r Reason) {
 	conn := q.tx.conn
 	switch r {

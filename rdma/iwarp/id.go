@@ -168,7 +168,7 @@ func (id *connID) abandon(conn *net.TCPConn, r Reason, err error) error {
 	return err
 }
 
-// begin delivers EventEstablished. Called with mu held.
+// beginLocked delivers EventEstablished.
 func (id *connID) beginLocked() {
 	if !id.begun && !id.over {
 		id.begun = true

@@ -107,8 +107,8 @@ func (t *transmitter) close() {
 	t.kick()
 }
 
-// drive sends until there is nothing to send, TCP takes no more, or the limit of
-// batches is reached; 0: no limit. Called with mu held.
+// driveLocked sends until there is nothing to send, TCP takes no more, or the limit of
+// batches is reached; 0: no limit.
 func (t *transmitter) driveLocked(limit int) {
 	for i := 0; !t.blocked && !t.dead; i++ {
 		if t.b == nil && !t.buildLocked() {
@@ -127,7 +127,7 @@ func (t *transmitter) driveLocked(limit int) {
 	}
 }
 
-// write hands the batch to TCP; false: it did not take all. Called with mu held.
+// writeLocked writes the batch to TCP, and reports whether TCP took all of it.
 func (t *transmitter) writeLocked() bool {
 	b := t.b
 	if !b.repin() {
@@ -178,7 +178,7 @@ func (t *transmitter) drop() {
 	t.b = nil
 }
 
-// block leaves the rest to a goroutine that waits for TCP. Called with mu held.
+// blockLocked starts a goroutine that waits for TCP and sends the rest.
 func (t *transmitter) blockLocked() {
 	t.blocked = true
 	if !t.waiting {
@@ -226,22 +226,21 @@ func (t *transmitter) step(uintptr) bool {
 	return true
 }
 
-// fail ends the connection. Called with mu held.
+// failLocked ends the connection.
 func (t *transmitter) failLocked(err *Error) {
 	t.dead = true
 	t.qp.fail(err)
 }
 
-// broken notes that TCP failed. What the peer sent before, a Terminate perhaps,
-// says more: the receiver gets a moment to read it. Called with mu held.
+// brokenLocked notes that TCP failed. What the peer sent before, a Terminate perhaps,
+// says more: the receiver gets a moment to read it.
 func (t *transmitter) brokenLocked(err error) {
 	t.dead = true
 	t.err = err
 	_ = t.conn.SetReadDeadline(time.Now().Add(brokenGrace))
 }
 
-// finish ends a connection that is closing, once everything posted has been sent.
-// Called with mu held.
+// finishLocked ends a connection that is closing, once everything posted has been sent.
 func (t *transmitter) finishLocked() {
 	if t.open && !t.qp.sent() {
 		return // behind READs that are outstanding

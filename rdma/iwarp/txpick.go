@@ -6,7 +6,7 @@ import (
 	"fileserver/rdma"
 )
 
-// build fills a batch; it says whether there is anything to send. Called with mu held.
+// buildLocked fills a batch, and reports whether there is anything to send.
 func (t *transmitter) buildLocked() bool {
 	if !t.open || !t.msg.active && !t.pick() {
 		return false
@@ -78,7 +78,7 @@ func (t *transmitter) pick() bool {
 	return false
 }
 
-// pickJob begins the answer to the peer's oldest READ. Called with qp.mu held.
+// pickJobLocked begins the answer to the peer's oldest READ. The lock is qp.mu.
 func (t *transmitter) pickJobLocked() bool {
 	q := t.qp
 	if t.closing && q.sq.next == q.sq.tail {
@@ -95,7 +95,7 @@ func (t *transmitter) pickJobLocked() bool {
 	return true
 }
 
-// pickWQE begins the next request of ours. Called with qp.mu held.
+// pickWQELocked begins the next request of the send queue. The lock is qp.mu.
 func (t *transmitter) pickWQELocked() bool {
 	q := t.qp
 	e, stall := q.sq.peek()

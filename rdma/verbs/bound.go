@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 )
 
-// boundID is an ID that is bound to a device and does nothing, as long as the device
-// is there: it is told of the removal when nobody else is, and it keeps hold of
-// librdmacm's own use of the device, which outlasts all connections and would keep
-// the driver from going.
+// boundID is an ID that is bound to a device as long as the device exists, and does
+// nothing else. It has two purposes: it gets the removal event when no connection does, and
+// it gives access to librdmacm's context of the device, which outlasts all connections
+// and would make the driver wait.
 type boundID struct {
 	dev    atomic.Pointer[device]
 	cm     cmID
@@ -21,9 +21,9 @@ type boundID struct {
 	once   sync.Once
 }
 
-// bindAll makes bound IDs for the devices that have none yet, as soon as they have an
-// address. Called with refreshing held.
-func (p *Provider) bindAll() {
+// bindAllLocked creates bound IDs for the devices that have an address and no bound ID
+// yet. The lock is refreshing.
+func (p *Provider) bindAllLocked() {
 	p.mu.Lock()
 	var without []*device
 	for _, d := range p.devices {
@@ -51,7 +51,7 @@ func (p *Provider) bindAll() {
 	}
 }
 
-// localAddrs are this machine's addresses.
+// localAddrs returns this machine's addresses.
 func localAddrs() (out []netip.Addr) {
 	ifs, _ := net.Interfaces()
 	for _, i := range ifs {
@@ -76,7 +76,7 @@ func localAddrs() (out []netip.Addr) {
 	return out
 }
 
-// bindAt makes a bound ID at an address, if its device has none.
+// bindAt creates a bound ID at an address, if the address's device has none.
 func (p *Provider) bindAt(ch channel, addr netip.Addr) {
 	k := &boundID{}
 	k.number = p.add(k)
@@ -98,13 +98,13 @@ func (p *Provider) bindAt(ch channel, addr netip.Addr) {
 func (d *device) hasBoundID() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.bound != nil || d.usable() != nil
+	return d.bound != nil || d.usableLocked() != nil
 }
 
 func (d *device) adopt(k *boundID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.bound != nil || d.usable() != nil {
+	if d.bound != nil || d.usableLocked() != nil {
 		return false
 	}
 	d.bound = k
@@ -115,11 +115,11 @@ func (d *device) adopt(k *boundID) bool {
 // handle implements target.
 func (k *boundID) handle(ev cmEvent) {
 	if d := k.dev.Load(); d != nil && ev.kind == cmDeviceRemoval {
-		d.leaves()
+		d.startRemoval()
 	}
 }
 
-// release destroys the ID, and breaks librdmacm's hold of a device that is going.
+// release destroys the ID, and closes librdmacm's context of a device that is being removed.
 func (k *boundID) release(p *Provider, removed bool) {
 	k.once.Do(func() {
 		p.drop(k.number)
@@ -133,5 +133,5 @@ func (k *boundID) release(p *Provider, removed bool) {
 	})
 }
 
-// cut implements lingerer; the device has done it.
+// cut implements lingerer. It does nothing: device.close has released the ID.
 func (k *boundID) cut() {}

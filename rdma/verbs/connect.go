@@ -74,7 +74,7 @@ func statusError(status int) error {
 	return syscall.Errno(status)
 }
 
-// refusal is the error of a connection that was not made.
+// refusal returns the error of a connection that was not established.
 func refusal(ev cmEvent, peer netip.AddrPort) error {
 	switch ev.kind {
 	case cmRejected:
@@ -110,9 +110,9 @@ func rejectReason(status int, peer netip.AddrPort) string {
 	return fmt.Sprintf("refused by %v, reason %d", peer, status)
 }
 
-// begin checks what Connect and Accept have in common, and lowers the depths to
-// what the device allows. Called with mu held.
-func (id *id) begin(active bool, p *rdma.ConnParams, private int) error {
+// beginLocked checks the conditions that Connect and Accept share, and lowers the depths
+// to what the device allows.
+func (id *id) beginLocked(active bool, p *rdma.ConnParams, private int) error {
 	caps := &id.dev.ctx.caps
 	switch {
 	case len(p.PrivateData) > private:
@@ -121,7 +121,7 @@ func (id *id) begin(active bool, p *rdma.ConnParams, private int) error {
 		return errors.New("rdma/verbs: Connect of an ID that accepts, or Accept of one that connects")
 	case id.qp == nil:
 		return errors.New("rdma/verbs: an ID without a queue pair")
-	case id.dying || id.state != idFresh:
+	case id.ending || id.state != idFresh:
 		return rdma.ErrNotConnected
 	}
 	p.IRD, p.ORD = max(0, min(p.IRD, caps.MaxIRD)), max(0, min(p.ORD, caps.MaxORD))
@@ -144,7 +144,7 @@ func (id *id) Connect(ctx context.Context, p rdma.ConnParams) error {
 
 func (id *id) connect(ctx context.Context, p rdma.ConnParams) error {
 	id.mu.Lock()
-	err := id.begin(true, &p, id.dev.ctx.caps.MaxRequestPrivateData)
+	err := id.beginLocked(true, &p, id.dev.ctx.caps.MaxRequestPrivateData)
 	if err == nil {
 		id.state = idMaking
 		err = id.cm.connect(id.qp, p)
@@ -158,7 +158,7 @@ func (id *id) connect(ctx context.Context, p rdma.ConnParams) error {
 	case ev = <-id.steps:
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-id.hurry:
+	case <-id.closing:
 		return rdma.ErrClosed
 	case <-id.dead:
 		return rdma.ErrNotConnected
@@ -168,10 +168,10 @@ func (id *id) connect(ctx context.Context, p rdma.ConnParams) error {
 	}
 	id.mu.Lock()
 	defer id.mu.Unlock()
-	if id.dying {
+	if id.ending {
 		return rdma.ErrNotConnected
 	}
-	if id.dev.ctx.siw { // tells the connecting side its own figures
+	if id.dev.ctx.siw { // siw reports the connecting side's own figures
 		ev.ird, ev.ord = ev.ord, ev.ird
 	}
 	id.params = stated(ev)
@@ -193,10 +193,10 @@ func (id *id) connect(ctx context.Context, p rdma.ConnParams) error {
 func (q *qp) connected(ird, ord int) error {
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()
-	return q.ready(ird, ord)
+	return q.readyLocked(ird, ord)
 }
 
-// stated are the peer's parameters, from our point of view.
+// stated returns the peer's parameters, from our point of view.
 func stated(ev cmEvent) rdma.ConnParams {
 	return rdma.ConnParams{IRD: ev.ird, ORD: ev.ord, RNRRetry: ev.retry, PrivateData: ev.private}
 }
@@ -207,15 +207,15 @@ func stated(ev cmEvent) rdma.ConnParams {
 func (id *id) giveUp() {
 	id.end(rdma.Event{Type: rdma.EventDisconnected}, false)
 	if id.dev.ctx.caps.Transport == rdma.TransportIWARP {
-		id.p.wg.Go(id.destroyIt)
+		id.p.wg.Go(id.destroyCM)
 	} else {
-		id.destroyIt()
+		id.destroyCM()
 	}
 }
 
-func (id *id) destroyIt() {
+func (id *id) destroyCM() {
 	<-id.dead
-	<-id.asked
+	<-id.disconnectSent
 	id.mu.Lock()
 	cm := id.cm
 	id.cm = cmID{}
@@ -227,7 +227,7 @@ func (id *id) destroyIt() {
 func (id *id) Accept(p rdma.ConnParams) error {
 	id.mu.Lock()
 	defer id.mu.Unlock()
-	if err := id.begin(false, &p, id.dev.ctx.caps.MaxReplyPrivateData); err != nil {
+	if err := id.beginLocked(false, &p, id.dev.ctx.caps.MaxReplyPrivateData); err != nil {
 		return err
 	}
 	p.IRD, p.ORD = min(p.IRD, id.params.IRD), min(p.ORD, id.params.ORD)
@@ -257,7 +257,7 @@ func (id *id) Reject(privateData []byte) error {
 		return fmt.Errorf("rdma/verbs: %d bytes of private data, %d allowed", len(privateData), most)
 	}
 	id.mu.Lock()
-	if id.active || id.dying || id.state != idFresh {
+	if id.active || id.ending || id.state != idFresh {
 		id.mu.Unlock()
 		return rdma.ErrNotConnected
 	}

@@ -96,14 +96,14 @@ func TestBegin(t *testing.T) {
 		"too much private data": func(_ *id, c *rdma.ConnParams) { c.PrivateData = make([]byte, 57) },
 		"the other side's call": func(id *id, _ *rdma.ConnParams) { id.active = false },
 		"no queue pair":         func(id *id, _ *rdma.ConnParams) { id.qp = nil },
-		"an end":                func(id *id, _ *rdma.ConnParams) { id.dying = true },
+		"an end":                func(id *id, _ *rdma.ConnParams) { id.ending = true },
 		"a second call":         func(id *id, _ *rdma.ConnParams) { id.state = idMaking },
 	} {
 		id := bareID(p, bareDevice(p, "d"), true)
 		id.qp = &qp{}
 		c := rdma.ConnParams{}
 		set(id, &c)
-		if err := id.begin(true, &c, 56); err == nil {
+		if err := id.beginLocked(true, &c, 56); err == nil {
 			t.Errorf("no error: %s", name)
 		}
 	}
@@ -111,7 +111,7 @@ func TestBegin(t *testing.T) {
 	id.qp = &qp{}
 	for _, c := range []struct{ ird, ord, wantIRD, wantORD int }{{100, 100, 16, 8}, {4, 4, 4, 4}, {-1, -1, 0, 0}} {
 		params := rdma.ConnParams{IRD: c.ird, ORD: c.ord, PrivateData: make([]byte, 56)}
-		if err := id.begin(true, &params, 56); err != nil || params.IRD != c.wantIRD || params.ORD != c.wantORD {
+		if err := id.beginLocked(true, &params, 56); err != nil || params.IRD != c.wantIRD || params.ORD != c.wantORD {
 			t.Errorf("%d and %d became %d and %d: %v", c.ird, c.ord, params.IRD, params.ORD, err)
 		}
 	}

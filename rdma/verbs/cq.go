@@ -52,7 +52,7 @@ func (d *device) CreateCQ(depth int) (rdma.CQ, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.usable(); err != nil {
+	if err := d.usableLocked(); err != nil {
 		return nil, err
 	}
 	h, err := d.ctx.createCQ(entries)
@@ -114,14 +114,13 @@ func (c *cq) Poll(wc []rdma.WC) int {
 	}
 	n, failed := c.h.poll(wc)
 	c.mu.Unlock()
-	c.look(wc[:n], failed)
+	c.handleCompletions(wc[:n], failed)
 	return n
 }
 
-// look takes note of what completions tell of their queue pair: that it has failed,
-// or that its peer has spoken. Called without mu, once for each completion taken
-// from the device.
-func (c *cq) look(wcs []rdma.WC, failed int) {
+// handleCompletions updates the queue pairs of completions that came from the device: a
+// queue pair has failed, or its peer has sent its first message. mu must not be held.
+func (c *cq) handleCompletions(wcs []rdma.WC, failed int) {
 	if failed == 0 && (len(wcs) == 0 || c.awaitRTU.Load() == 0) {
 		return
 	}
@@ -156,11 +155,11 @@ func (c *cq) fetch(arm bool) (armed bool, n int, err error) {
 	}
 	c.stash = append(c.stash, wcs[:n]...)
 	c.mu.Unlock()
-	c.look(wcs[:n], failed)
+	c.handleCompletions(wcs[:n], failed)
 	return armed, n, err
 }
 
-// put adds completions that the device will not make.
+// put adds completions that the device does not make.
 func (c *cq) put(wcs []rdma.WC) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

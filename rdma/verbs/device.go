@@ -13,15 +13,15 @@ import (
 	"fileserver/rdma"
 )
 
-// device implements [rdma.Device]: one device, from when it is seen until it goes.
-// A device that returns under its name is another one.
+// device implements [rdma.Device]: one device, from its discovery to its removal. A device
+// that returns under its name is another one.
 type device struct {
 	p    *Provider
 	ctx  *devContext
 	file *os.File // of asynchronous events
 
 	mu      sync.Mutex
-	removed bool // gone, or going
+	removed bool // the device has been removed, or is being removed
 	closed  bool // by us
 	once    bool // remove has been called
 	ids     map[*id]struct{}
@@ -81,7 +81,7 @@ func (d *device) event(kind int, handle uint64) {
 		}
 	case asyncDeviceFatal:
 		d.p.log.Error("RDMA device failed", "device", d.ctx.name)
-		d.leaves()
+		d.startRemoval()
 	case asyncPortActive:
 		d.p.log.Info("RDMA port up", "device", d.ctx.name)
 	case asyncPortErr:
@@ -91,18 +91,18 @@ func (d *device) event(kind int, handle uint64) {
 	}
 }
 
-// leaves notes that the device is being removed, so that what happens to its
-// connections from now on is put down to that, and has the rest done.
-func (d *device) leaves() {
+// startRemoval marks the device as removed, so that its connections report the removal as
+// the reason for their end, and starts remove.
+func (d *device) startRemoval() {
 	d.mu.Lock()
 	d.removed = true
 	d.mu.Unlock()
 	d.p.wg.Go(d.remove)
 }
 
-// remove ends all connections of a device that goes away, and releases everything:
-// the driver may be waiting for that. What users hold stays valid but does nothing
-// any more. It waits until all is done.
+// remove ends all connections of a device that is being removed, and releases all its
+// objects, because the driver may wait for that. Objects that callers hold stay valid but
+// do nothing any more. It returns when everything is released.
 func (d *device) remove() {
 	d.mu.Lock()
 	first := !d.once
@@ -143,7 +143,7 @@ func keys[T comparable](m map[T]struct{}) (out []T) {
 	return out
 }
 
-// close releases what of the device is left. There are no queue pairs any more.
+// close releases the device's remaining objects. There are no queue pairs any more.
 func (d *device) close() {
 	d.mu.Lock()
 	first := !d.closed
@@ -169,8 +169,8 @@ func (d *device) close() {
 	d.ctx.close()
 }
 
-// usable fails when no objects may be made any more. Called with mu held.
-func (d *device) usable() error {
+// usableLocked fails when no objects may be created any more.
+func (d *device) usableLocked() error {
 	switch {
 	case d.removed:
 		return rdma.ErrDeviceRemoved
@@ -197,18 +197,18 @@ func (d *device) idle() error {
 	return nil
 }
 
-// enter adds an ID to the device.
-func (d *device) enter(id *id) error {
+// addID adds an ID to the device.
+func (d *device) addID(id *id) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.usable(); err != nil {
+	if err := d.usableLocked(); err != nil {
 		return err
 	}
 	d.ids[id] = struct{}{}
 	return nil
 }
 
-func (d *device) leave(id *id) {
+func (d *device) removeID(id *id) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.ids, id)

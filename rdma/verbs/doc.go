@@ -17,15 +17,15 @@
 // so that one call posts a chain or polls a batch, completions carry the caller's
 // IDs, and everything outstanding can be completed, as flushed, when the queue pair
 // is gone. Go has the rest: one goroutine for connection manager events, one for the
-// asynchronous events of each device, one that looks every second whether the devices
-// are still there. A waiter sleeps in the runtime's poller on its completion channel.
+// asynchronous events of each device, one that checks every second whether the devices
+// are still present. A waiter sleeps in the runtime's poller on its completion channel.
 //
-// Queue pairs are made and moved through their states here, not by librdmacm, whose
+// Queue pairs are created and moved through their states here, not by librdmacm, whose
 // event handling would use them while another thread destroys them. The end of a
-// connection always goes the same way (id.go, flush.go): posting is refused, the
-// event is sent, what is posted is given time to leave where our side disconnects,
-// then the device stops and completes, the queue pair is destroyed, and what has no
-// completion gets one.
+// connection always goes the same way (id.go, flush.go): posting is refused and the
+// event is sent; if our side disconnects, posted requests get time to be sent; then the
+// device stops and flushes, the queue pair is destroyed, and requests without a
+// completion get one.
 //
 // # What devices do differently
 //
@@ -35,6 +35,6 @@
 // a peer may READ any region of the domain whose key it guesses, so that a domain
 // should be a connection's own; data of less than 25 bytes that crosses a page may be
 // sent wrong; READs are answered up to the depth the peer asks for; keys that a message
-// has invalidated are not reported; and a peer that goes at the wrong moment while it is
+// has invalidated are not reported; and a peer that closes at the wrong moment while it is
 // accepted makes Linux 7.2 panic (a CLOSE of a connection that was never established).
 package verbs

@@ -50,7 +50,7 @@ func (q *qp) settle() {
 	})
 }
 
-// until polls into the stash until done.
+// until polls into the stash until done returns true, stop is closed, or the time is over.
 func (q *qp) until(stop <-chan struct{}, most time.Duration, done func() bool) {
 	end := time.Now().Add(most)
 	wait := pollEvery
@@ -89,14 +89,14 @@ func (q *qp) pollAll() (any bool) {
 	return any
 }
 
-// destroy makes the device give up the queue pair and its buffers, and completes
-// what it has not. Posting has ended.
+// destroy destroys the device's queue pair, which ends the use of buffers, and completes the
+// requests that have no completion. Posting has ended.
 func (q *qp) destroy() {
 	q.pollAll()
 	_ = q.h.destroy()
 	q.pollAll() // some devices leave completions behind
 	unlock := lockCQs(q.scq, q.rcq)
-	q.detach()
+	q.detachLocked()
 	delete(q.scq.qps, q.num)
 	delete(q.rcq.qps, q.num)
 	unlock()
@@ -117,7 +117,7 @@ func (q *qp) destroy() {
 	q.rcq.put(recvs)
 }
 
-// abandon gives up what the queue pair holds of its completion queues and its domain.
+// abandon ends the queue pair's use of its completion queues and its protection domain.
 func (q *qp) abandon() {
 	q.scq.detach(q.cfg.SendDepth)
 	q.rcq.detach(q.cfg.RecvDepth)

@@ -13,33 +13,33 @@ import (
 
 // id implements [rdma.ID].
 type id struct {
-	p      *Provider
-	dev    *device // set when the ID is handed out
-	number uint64  // its handle
-	active bool    // the connecting side
-	events chan rdma.Event
-	steps  chan cmEvent  // for Resolve and Connect
-	hurry  chan struct{} // closed by Close: no lingering
-	quiet  chan struct{} // closed when the connection manager has nothing to say any more
-	asked  chan struct{} // closed when the peer has been asked to disconnect, if it is
-	dead   chan struct{} // closed when the queue pair is destroyed, or there is none
+	p              *Provider
+	dev            *device // set when the ID is handed out
+	number         uint64  // its handle
+	active         bool    // the connecting side
+	events         chan rdma.Event
+	steps          chan cmEvent  // for Resolve and Connect
+	closing        chan struct{} // closed by Close: no lingering
+	cmDone         chan struct{} // closed when the connection manager has nothing to say any more
+	disconnectSent chan struct{} // closed when the peer has been asked to disconnect, if it is
+	dead           chan struct{} // closed when the queue pair is destroyed, or there is none
 
 	once sync.Once // release
 
-	mu       sync.Mutex
-	cm       cmID // zero when it is destroyed
-	local    netip.AddrPort
-	remote   netip.AddrPort
-	qp       *qp
-	state    idState
-	told     bool // EventEstablished has been sent
-	dying    bool // end has been called
-	hurrying bool
-	silent   bool // quiet is closed
-	parted   bool // the peer has been asked to disconnect
-	flushed  bool // requests have been, by others than us
-	params   rdma.ConnParams
-	ird, ord int
+	mu                  sync.Mutex
+	cm                  cmID // zero when it is destroyed
+	local               netip.AddrPort
+	remote              netip.AddrPort
+	qp                  *qp
+	state               idState
+	told                bool // EventEstablished has been sent
+	ending              bool // end has been called
+	isClosing           bool
+	isCMDone            bool // quiet is closed
+	disconnectRequested bool // the peer has been asked to disconnect
+	flushed             bool // requests have been, by others than us
+	params              rdma.ConnParams
+	ird, ord            int
 }
 
 type idState uint8
@@ -53,7 +53,7 @@ const (
 func newID(p *Provider, active bool) *id {
 	id := &id{
 		p: p, active: active, events: make(chan rdma.Event, 2), steps: make(chan cmEvent, 4),
-		hurry: make(chan struct{}), quiet: make(chan struct{}), asked: make(chan struct{}), dead: make(chan struct{}),
+		closing: make(chan struct{}), cmDone: make(chan struct{}), disconnectSent: make(chan struct{}), dead: make(chan struct{}),
 	}
 	id.number = p.add(id)
 	return id
@@ -65,7 +65,7 @@ func (id *id) place() error {
 	if dev == nil {
 		return fmt.Errorf("rdma/verbs: no usable device for %v", id.cm.local())
 	}
-	if err := dev.enter(id); err != nil {
+	if err := dev.addID(id); err != nil {
 		return err
 	}
 	id.dev = dev
@@ -124,17 +124,17 @@ func (id *id) handle(ev cmEvent) {
 		if !id.active {
 			id.end(rdma.Event{Type: rdma.EventFatal, Err: refusal(ev, id.RemoteAddr())}, false)
 		}
-		id.hush()
+		id.cmFinished()
 	case cmDisconnected:
 		id.end(rdma.Event{Type: rdma.EventDisconnected}, false)
-		id.hush()
+		id.cmFinished()
 	case cmDeviceRemoval:
 		if id.dev != nil {
-			id.dev.leaves()
+			id.dev.startRemoval()
 		} else {
 			id.step(ev)
 		}
-		id.hush()
+		id.cmFinished()
 	case cmAddrChange:
 		id.end(rdma.Event{Type: rdma.EventDeviceRemoval, Err: fmt.Errorf("%w: the network device of %v has changed its address", rdma.ErrDeviceRemoved, id.LocalAddr())}, false)
 	}
@@ -148,25 +148,25 @@ func (id *id) step(ev cmEvent) {
 	}
 }
 
-// hush notes that the connection manager has done with the connection.
-func (id *id) hush() {
+// cmFinished notes that the connection manager sends no further event of the connection.
+func (id *id) cmFinished() {
 	id.mu.Lock()
 	defer id.mu.Unlock()
-	if !id.silent {
-		id.silent = true
-		close(id.quiet)
+	if !id.isCMDone {
+		id.isCMDone = true
+		close(id.cmDone)
 	}
 }
 
-// established tells that the connection is made.
+// established sends EventEstablished.
 func (id *id) established() {
 	id.mu.Lock()
-	tell := !id.told && !id.dying
+	tell := !id.told && !id.ending
 	if tell {
 		id.told = true
 		id.events <- rdma.Event{Type: rdma.EventEstablished}
 	}
-	if id.parted && id.cm.valid() {
+	if id.disconnectRequested && id.cm.valid() {
 		// The connection manager has ignored our request to disconnect: the peer's
 		// last message of the handshake comes only now, behind what it has sent.
 		_ = id.cm.disconnect()
@@ -183,7 +183,7 @@ func (id *id) async(kind int) {
 	if kind == asyncCommEst {
 		id.mu.Lock()
 		defer id.mu.Unlock()
-		if id.cm.valid() && !id.told && !id.dying && !id.active {
+		if id.cm.valid() && !id.told && !id.ending && !id.active {
 			_ = id.cm.heard() // cmEstablished follows
 		}
 		return
@@ -192,7 +192,7 @@ func (id *id) async(kind int) {
 	id.end(rdma.Event{Type: rdma.EventFatal, Err: fmt.Errorf("rdma/verbs: %s", what[kind])}, false)
 }
 
-// failed handles a completion with an error: the queue pair works no more.
+// failed handles a completion with an error: the queue pair has failed.
 func (id *id) failed(wc *rdma.WC) {
 	id.mu.Lock()
 	id.flushed = true
@@ -209,26 +209,26 @@ func (id *id) failed(wc *rdma.WC) {
 func (id *id) end(ev rdma.Event, linger bool) {
 	id.mu.Lock()
 	defer id.mu.Unlock()
-	if id.dying {
+	if id.ending {
 		return
 	}
-	id.dying = true
+	id.ending = true
 	up := id.state != idFresh
 	if q := id.qp; q != nil {
 		q.refuse()
 	}
-	if ev.Type == rdma.EventDisconnected && id.flushed && !id.silent {
+	if ev.Type == rdma.EventDisconnected && id.flushed && !id.isCMDone {
 		id.p.wg.Go(func() { id.tellLater(ev) })
 	} else {
 		id.tell(ev)
 	}
-	id.p.wg.Go(func() { id.die(up, linger && id.state == idUp) })
+	id.p.wg.Go(func() { id.takeDown(up, linger && id.state == idUp) })
 }
 
 // tell sends the last event. Called once.
 func (id *id) tell(ev rdma.Event) {
 	if id.dev != nil && ev.Type != rdma.EventDeviceRemoval && id.dev.isRemoved() {
-		// What has happened to the connection is but a consequence.
+		// The event is a consequence of the removal.
 		ev = rdma.Event{Type: rdma.EventDeviceRemoval, Err: rdma.ErrDeviceRemoved}
 	}
 	id.p.log.Debug("connection ends", "number", id.number, "event", ev.Type, "err", ev.Err)
@@ -246,13 +246,13 @@ func (id *id) tellLater(ev rdma.Event) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-id.quiet:
+	case <-id.cmDone:
 	}
 	id.tell(ev)
 }
 
-// die takes the connection and the queue pair down.
-func (id *id) die(up, linger bool) {
+// takeDown disconnects and destroys the queue pair.
+func (id *id) takeDown(up, linger bool) {
 	defer close(id.dead)
 	q := id.qp // nobody makes one any more
 	if q != nil && q.h.valid() && linger {
@@ -260,23 +260,23 @@ func (id *id) die(up, linger bool) {
 		go func() {
 			defer close(stop)
 			select {
-			case <-id.hurry:
-			case <-id.quiet:
+			case <-id.closing:
+			case <-id.cmDone:
 			case <-id.dead:
 			}
 		}()
 		q.linger(stop)
 	}
 	if up {
-		id.p.wg.Go(id.part)
-		t := time.NewTimer(partTime)
+		id.p.wg.Go(id.requestDisconnect)
+		t := time.NewTimer(disconnectTime)
 		defer t.Stop()
 		select {
-		case <-id.asked:
+		case <-id.disconnectSent:
 		case <-t.C:
 		}
 	} else {
-		close(id.asked)
+		close(id.disconnectSent)
 	}
 	if q == nil || !q.h.valid() {
 		return
@@ -291,28 +291,28 @@ func (id *id) die(up, linger bool) {
 	q.destroy()
 }
 
-func (id *id) isDying() bool {
+func (id *id) isEnding() bool {
 	id.mu.Lock()
 	defer id.mu.Unlock()
-	return id.dying
+	return id.ending
 }
 
-// partTime is how long a request to disconnect is waited for.
-const partTime = time.Second
+// disconnectTime is how long a request to disconnect is waited for.
+const disconnectTime = time.Second
 
-// part asks the peer to disconnect. While an attempt to connect is under way iWARP's
-// connection manager may let that wait for the outcome, which others shall not.
-func (id *id) part() {
-	defer close(id.asked)
+// requestDisconnect asks the peer to disconnect. During an attempt to connect iWARP's
+// connection manager may block it until the outcome, so it has its own goroutine.
+func (id *id) requestDisconnect() {
+	defer close(id.disconnectSent)
 	id.mu.Lock()
 	cm := id.cm
-	id.parted = true
+	id.disconnectRequested = true
 	id.mu.Unlock()
 	if !cm.valid() {
 		return
 	}
 	if cm.disconnect() != nil {
-		id.hush() // there is no answer to wait for
+		id.cmFinished() // there is no answer to wait for
 	}
 }
 
@@ -325,9 +325,9 @@ func (id *id) Disconnect() error {
 // Close implements [rdma.ID].
 func (id *id) Close() error {
 	id.mu.Lock()
-	if !id.hurrying {
-		id.hurrying = true
-		close(id.hurry)
+	if !id.isClosing {
+		id.isClosing = true
+		close(id.closing)
 	}
 	id.mu.Unlock()
 	id.end(rdma.Event{Type: rdma.EventDisconnected}, false)
@@ -335,16 +335,16 @@ func (id *id) Close() error {
 	return nil
 }
 
-// release waits until the queue pair is destroyed and gives everything back.
+// release waits until the queue pair is destroyed, and releases everything.
 func (id *id) release() {
 	<-id.dead
-	<-id.asked
+	<-id.disconnectSent
 	id.once.Do(func() {
 		if id.qp != nil {
 			id.qp.abandon()
 		}
 		id.mu.Lock()
-		cm, answered := id.cm, id.silent || id.state == idFresh
+		cm, answered := id.cm, id.isCMDone || id.state == idFresh
 		id.cm = cmID{}
 		id.mu.Unlock()
 		if id.dev == nil || answered || !cm.valid() || id.dev.isRemoved() || id.dev.ctx.caps.Transport == rdma.TransportIWARP {
@@ -354,7 +354,7 @@ func (id *id) release() {
 			newRemains(id, cm)
 		}
 		if id.dev != nil {
-			id.dev.leave(id)
+			id.dev.removeID(id)
 		}
 	})
 }
@@ -374,7 +374,7 @@ func destroyCM(dev *device, cm cmID) {
 const remainsTime = 4 * time.Second
 
 // remains is what is left of a closed connection on InfiniBand and RoCE until the
-// peer has answered the request to disconnect, which else were not repeated.
+// peer has answered the request to disconnect: without the ID it is not repeated.
 type remains struct {
 	p      *Provider
 	dev    *device
@@ -397,7 +397,7 @@ func newRemains(id *id, cm cmID) {
 	r.timer = time.AfterFunc(remainsTime, r.cut)
 	r.p.mu.Unlock()
 	select {
-	case <-id.quiet: // it has been answered in between
+	case <-id.cmDone: // it has been answered in between
 		r.cut()
 	default:
 		if gone {
@@ -418,7 +418,7 @@ func (r *remains) handle(ev cmEvent) {
 		}
 		r.mu.Unlock()
 	case cmDeviceRemoval:
-		r.dev.leaves()
+		r.dev.startRemoval()
 	}
 }
 

@@ -67,7 +67,7 @@ func TestReasonOfFlush(t *testing.T) {
 					id.dev.mu.Lock()
 					id.dev.removed = true
 					id.dev.mu.Unlock()
-					id.hush()
+					id.cmFinished()
 					want = time.Millisecond
 				}
 				evs := id.rest()
@@ -129,7 +129,7 @@ func TestRemovalOfDevice(t *testing.T) {
 	p.devices[d.ctx.key] = d
 	ids := []*id{bareID(p, d, true), bareID(p, d, false)}
 	ids[0].handle(cmEvent{kind: cmDeviceRemoval})
-	d.leaves()
+	d.startRemoval()
 	for _, id := range ids {
 		if evs := id.rest(); len(evs) != 1 || evs[0].Type != rdma.EventDeviceRemoval || !errors.Is(evs[0].Err, rdma.ErrDeviceRemoved) {
 			t.Errorf("events %+v", evs)

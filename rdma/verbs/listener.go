@@ -136,7 +136,7 @@ func (t *part) lost(removed bool) {
 	}
 	if removed {
 		if d := t.l.p.known(cm); d != nil {
-			d.leaves()
+			d.startRemoval()
 		}
 		cm.orphan()
 	}
@@ -213,7 +213,7 @@ func (l *listener) next() (*id, error) {
 		if len(l.requests) > 0 {
 			l.signal()
 		}
-		if !id.isDying() {
+		if !id.isEnding() {
 			return id, nil
 		}
 		l.p.wg.Go(func() { _ = id.Close() })

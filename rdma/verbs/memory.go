@@ -25,7 +25,7 @@ type pd struct {
 func (d *device) AllocPD() (rdma.PD, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.usable(); err != nil {
+	if err := d.usableLocked(); err != nil {
 		return nil, err
 	}
 	h, err := d.ctx.allocPD()
@@ -54,7 +54,7 @@ func (p *pd) Dealloc() error {
 	return p.h.dealloc()
 }
 
-// release gives the domain with its regions back to a device that is going.
+// release releases the domain and its regions when the device is being removed.
 func (p *pd) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -63,18 +63,18 @@ func TestDeviceUse(t *testing.T) {
 	p := bareProvider(t)
 	d := bareDevice(p, "d")
 	id := newID(p, true)
-	if err := d.enter(id); err != nil {
+	if err := d.addID(id); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.idle(); !errors.Is(err, rdma.ErrBusy) {
 		t.Errorf("in use: %v", err)
 	}
-	d.leave(id)
+	d.removeID(id)
 	if err := d.idle(); err != nil {
 		t.Error(err)
 	}
 	d.closed = true
-	if err := d.enter(id); !errors.Is(err, rdma.ErrClosed) {
+	if err := d.addID(id); !errors.Is(err, rdma.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
 	d.removed = true

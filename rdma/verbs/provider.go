@@ -148,9 +148,9 @@ func (p *Provider) refresh() error {
 	}
 	p.mu.Unlock()
 	for _, d := range gone {
-		d.leaves() // others need not wait for its end
+		d.startRemoval() // others need not wait for its end
 	}
-	p.bindAll()
+	p.bindAllLocked()
 	return err
 }
 

@@ -24,7 +24,7 @@ func TestShut(t *testing.T) {
 	if first, err := p.shut(); first || !errors.Is(err, rdma.ErrBusy) {
 		t.Errorf("with an object of a device: %v, %v", first, err)
 	}
-	d.leave(id)
+	d.removeID(id)
 	if p.add(&remains{}) == p.add(&boundID{}) { // which nobody owns
 		t.Error("two targets of one number")
 	}

@@ -87,21 +87,21 @@ func (q *qp) create() error {
 		return rdma.ErrDeviceRemoved
 	}
 	q.pd.qps++
-	err := q.createIn()
+	err := q.createLocked()
 	if err != nil {
 		q.pd.qps--
 	}
 	return err
 }
 
-// createIn is create with the domain locked.
-func (q *qp) createIn() error {
+// createLocked is create with the domain locked.
+func (q *qp) createLocked() error {
 	unlock := lockCQs(q.scq, q.rcq)
 	defer unlock()
 	if !q.scq.h.valid() || !q.rcq.h.valid() {
 		return rdma.ErrDeviceRemoved
 	}
-	if q.id.dying {
+	if q.id.ending {
 		q.state, q.dead, q.awaitsRTU = qpDead, true, false
 		return nil
 	}
@@ -110,7 +110,7 @@ func (q *qp) createIn() error {
 		return err
 	}
 	if err := q.h.toInit(q.id.cm); err != nil {
-		q.detach()
+		q.detachLocked()
 		_ = q.h.destroy()
 		q.h.free()
 		if q.id.active || !errors.Is(err, syscall.EINVAL) {
@@ -142,8 +142,8 @@ func lockCQs(a, b *cq) (unlock func()) {
 	return func() { b.mu.Unlock(); a.mu.Unlock() }
 }
 
-// detach takes the queue pair out of the tables of its completion queues. Called with their locks held.
-func (q *qp) detach() {
+// detachLocked removes the queue pair from the tables of its completion queues, which are locked.
+func (q *qp) detachLocked() {
 	s, r := q.h.indices()
 	if q.scq.h.valid() {
 		q.scq.h.detach(s)
@@ -156,8 +156,8 @@ func (q *qp) detach() {
 // Num implements [rdma.QP].
 func (q *qp) Num() uint32 { return q.num }
 
-// ready lets sends be posted: the connection is being made. Called with sendMu held.
-func (q *qp) ready(ird, ord int) error {
+// readyLocked lets sends be posted: the connection is being established. The lock is sendMu.
+func (q *qp) readyLocked(ird, ord int) error {
 	if q.state == qpDead {
 		return rdma.ErrNotConnected
 	}
@@ -218,13 +218,13 @@ func (q *qp) PostSend(wrs []rdma.SendWR) error {
 	case len(wrs) > q.cfg.SendDepth:
 		return rdma.ErrQueueFull
 	case q.awaitsRTU:
-		return q.hold(wrs)
+		return q.holdLocked(wrs)
 	}
-	return q.post(wrs)
+	return q.postLocked(wrs)
 }
 
-// post hands a chain to the device. Called with sendMu held.
-func (q *qp) post(wrs []rdma.SendWR) error {
+// postLocked posts a chain to the device. The lock is sendMu.
+func (q *qp) postLocked(wrs []rdma.SendWR) error {
 	r := q.h.postSend(wrs, q.cfg.MaxSendSGE)
 	if r == 0 {
 		return nil

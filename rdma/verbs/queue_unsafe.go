@@ -43,7 +43,7 @@ func (h cqHandle) valid() bool { return h.c != nil }
 func (h cqHandle) fd() int     { return int(h.ch.fd) }
 func (h cqHandle) destroy()    { C.vb_destroy_cq(h.c, h.ch) }
 
-// poll fills wc, and tells how many of its completions failed.
+// poll fills wc, and returns how many completions it filled in and how many of them failed.
 func (h cqHandle) poll(wc []rdma.WC) (n, failed int) {
 	if len(wc) == 0 {
 		return 0, 0

@@ -19,8 +19,8 @@ type heldWR struct {
 	inline kept
 }
 
-// hold keeps a copy of a chain. Called with sendMu held.
-func (q *qp) hold(wrs []rdma.SendWR) error {
+// holdLocked keeps a copy of a chain. The lock is sendMu.
+func (q *qp) holdLocked(wrs []rdma.SendWR) error {
 	sends, _ := q.h.outstanding()
 	if len(q.held)+len(wrs)+sends > q.cfg.SendDepth {
 		return rdma.ErrQueueFull
@@ -56,7 +56,7 @@ func (q *qp) readyToUse() {
 	}
 	held := q.held
 	q.held = nil
-	if err := q.post(wrs); err != nil {
+	if err := q.postLocked(wrs); err != nil {
 		q.held = held // nothing was posted: flushed with the rest
 		q.id.p.wg.Go(func() { q.id.end(rdma.Event{Type: rdma.EventFatal, Err: err}, false) })
 		return

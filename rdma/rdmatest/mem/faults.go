@@ -147,7 +147,7 @@ func (d *Device) Remove() {
 	}
 }
 
-// connections lists the IDs, oldest first. Called with mu held.
+// connectionsLocked lists the IDs, oldest first.
 func (d *Device) connectionsLocked() []*ID {
 	ids := make([]*ID, 0, len(d.ids))
 	for id := range d.ids {

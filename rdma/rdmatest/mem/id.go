@@ -183,7 +183,7 @@ func (id *ID) Accept(p rdma.ConnParams) error {
 	return nil
 }
 
-// established sends the event. Called with link.mu held.
+// establishedLocked sends the event. The lock is link.mu.
 func (id *ID) establishedLocked() {
 	if !id.told && !id.over {
 		id.told = true
@@ -206,14 +206,14 @@ func (id *ID) Reject(privateData []byte) error {
 	return id.Close()
 }
 
-// refuse tells the connecting side. Called with link.mu held.
+// refuseLocked reports the refusal to the connecting side. The lock is link.mu.
 func (id *ID) refuseLocked(private []byte) {
 	id.state, id.private = idRejected, private
 	close(id.answered)
 	id.link.endLocked(id, rdma.Event{Type: rdma.EventDisconnected})
 }
 
-// end ends the connection, on from's side with ev. Called with mu held.
+// endLocked ends the connection; from's side gets ev.
 func (l *link) endLocked(from *ID, ev rdma.Event) {
 	if l.ended {
 		return
