@@ -21,7 +21,7 @@ var providerScript string
 
 // mustPass are the tests that need a device. The suite must have at least suiteTests
 // tests, too.
-var mustPass = []string{"TestSuite", "TestAllocations", "TestRemoval", "TestIdleRemoval", "TestDisconnectSends", "TestFlushAll"}
+var mustPass = []string{"TestSuite", "TestAllocations", "TestRemoval", "TestIdleRemoval", "TestListenRemoval", "TestListFailure", "TestDisconnectSends", "TestFlushAll"}
 
 const suiteTests = 2 * 34
 

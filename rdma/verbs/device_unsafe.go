@@ -27,7 +27,9 @@ func present(known func(deviceKey) bool) (keys []deviceKey, opened []*devContext
 	var list **C.struct_ibv_device
 	var n C.int
 	if errno := C.vb_device_list(&list, &n); errno != 0 {
-		if e := syscall.Errno(errno); e == syscall.ENODEV || e == syscall.ENOSYS {
+		// libibverbs says ENOSYS also when it has no descriptor left to list the devices with.
+		_, statErr := os.Stat("/sys/class/infiniband_verbs")
+		if e := syscall.Errno(errno); (e == syscall.ENODEV || e == syscall.ENOSYS) && errors.Is(statErr, os.ErrNotExist) {
 			return nil, nil, nil // no RDMA in this kernel, or its modules are not loaded
 		}
 		return nil, nil, failure("listing the devices", errno)

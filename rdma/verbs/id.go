@@ -35,7 +35,7 @@ type id struct {
 	told                bool // EventEstablished has been sent
 	ending              bool // end has been called
 	isClosing           bool
-	isCMDone            bool // quiet is closed
+	isCMDone            bool // cmDone is closed
 	disconnectRequested bool // the peer has been asked to disconnect
 	flushed             bool // requests have been, by others than us
 	params              rdma.ConnParams

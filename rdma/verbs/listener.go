@@ -37,14 +37,15 @@ type listener struct {
 	ready    chan struct{} // capacity 1: requests may not be empty
 }
 
-// part is a listening ID: one for an address, two for all addresses.
+// part is a listening ID. A listener has one for an address, two for all addresses.
 type part struct {
 	l      *listener
 	number uint64
-	addr   netip.AddrPort
+	device deviceKey // the device cm is bound to, if any; guarded by Provider.mu
 
-	mu sync.Mutex
-	cm cmID // zero while its device is gone
+	mu   sync.Mutex // held while binding, so that a removal meanwhile finds the ID
+	addr netip.AddrPort
+	cm   cmID // zero while its device is gone
 }
 
 func (p *Provider) listen(addr netip.AddrPort) (rdma.Listener, error) {
@@ -89,11 +90,16 @@ func (l *listener) bind(ch channel, addr netip.AddrPort) error {
 }
 
 func (t *part) bind(ch channel) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	cm, err := ch.newID(t.number)
 	if err != nil {
 		return err
 	}
 	if err = cm.bind(t.addr); err == nil {
+		// librdmacm has opened the device, and keeps it open when the ID is destroyed.
+		// The provider must know the device to release it when it is removed.
+		_ = t.l.p.deviceOf(cm)
 		err = cm.listen(backlog)
 	}
 	if err == nil && !t.addr.Addr().IsUnspecified() && cm.device() == (deviceKey{}) {
@@ -106,12 +112,17 @@ func (t *part) bind(ch channel) error {
 		}
 		return err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.cm = cm; t.addr.Port() == 0 {
 		t.addr = netip.AddrPortFrom(t.addr.Addr(), cm.local().Port())
 	}
+	t.boundTo(cm.device())
 	return nil
+}
+
+func (t *part) boundTo(k deviceKey) {
+	t.l.p.mu.Lock()
+	defer t.l.p.mu.Unlock()
+	t.device = k
 }
 
 // handle implements target.
@@ -130,6 +141,7 @@ func (t *part) lost(removed bool) {
 	t.mu.Lock()
 	cm := t.cm
 	t.cm = cmID{}
+	t.boundTo(deviceKey{})
 	t.mu.Unlock()
 	if !cm.valid() {
 		return
@@ -164,6 +176,7 @@ func (t *part) close() {
 	t.mu.Lock()
 	cm := t.cm
 	t.cm = cmID{}
+	t.boundTo(deviceKey{})
 	t.mu.Unlock()
 	if cm.valid() {
 		_ = cm.destroy()

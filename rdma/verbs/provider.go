@@ -126,6 +126,9 @@ func (p *Provider) refresh() error {
 		defer p.mu.Unlock()
 		return p.devices[k] != nil || time.Since(p.going[k]) < leaving
 	})
+	if err != nil && len(keys) == 0 {
+		return err // nothing is known of the devices: they have not been removed
+	}
 	there := make(map[deviceKey]bool)
 	for _, k := range keys {
 		there[k] = true
@@ -137,6 +140,11 @@ func (p *Provider) refresh() error {
 		if !there[k] {
 			gone = append(gone, d)
 			delete(p.devices, k)
+		}
+	}
+	for _, t := range p.boundPartsLocked() {
+		if !there[t.device] { // also of a device that was never opened here
+			p.wg.Go(func() { t.lost(true) })
 		}
 	}
 	for _, c := range opened {
@@ -165,14 +173,24 @@ func (p *Provider) census() {
 			return
 		}
 		p.mu.Lock()
-		n := len(p.devices)
+		inUse := len(p.devices) > 0 || len(p.boundPartsLocked()) > 0
 		p.mu.Unlock()
-		if n > 0 {
+		if inUse {
 			if err := p.refresh(); err != nil {
 				p.log.Debug("RDMA devices", "err", err)
 			}
 		}
 	}
+}
+
+// boundPartsLocked returns the parts of listeners that are bound to a device.
+func (p *Provider) boundPartsLocked() (out []*part) {
+	for _, t := range p.targets {
+		if t, ok := t.(*part); ok && t.device != (deviceKey{}) {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // deviceOf finds the device an ID is bound to.

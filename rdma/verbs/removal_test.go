@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"fileserver/rdma"
 )
 
@@ -230,6 +232,64 @@ func TestIdleRemoval(t *testing.T) {
 	deleteLink(t, link)
 	addLink(t, link)
 	waitListen(t, p)
+}
+
+// TestListenRemoval: a listener that came to a device the provider did not know leaves
+// nothing open when it is closed. librdmacm keeps the device open, and so must the
+// provider notice its removal.
+func TestListenRemoval(t *testing.T) {
+	link := link(t)
+	p := testProvider(t, Config{})
+	for range 2 {
+		if err := waitListen(t, p).Close(); err != nil {
+			t.Fatal(err)
+		}
+		deleteLink(t, link)
+		addLink(t, link)
+	}
+	l := waitListen(t, p)
+	deleteLink(t, link)
+	addLink(t, link)
+	part := l.(*listener).parts[0]
+	await(t, "the listener", func() bool {
+		part.mu.Lock()
+		defer part.mu.Unlock()
+		return part.cm.valid()
+	})
+	_ = l.Close() // at once: no census has run since
+	deleteLink(t, link)
+	addLink(t, link)
+	waitListen(t, p)
+}
+
+// TestListFailure: devices that cannot be listed, here for want of descriptors, have
+// not been removed.
+func TestListFailure(t *testing.T) {
+	listenAddr(t)
+	p := testProvider(t, Config{})
+	before, err := p.Devices()
+	if err != nil || len(before) == 0 {
+		t.Fatal(before, err)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none := limit
+	none.Cur = 0
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	err = p.refresh()
+	if e := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); e != nil {
+		t.Fatal(e)
+	}
+	if err == nil {
+		t.Error("no error from a list without descriptors")
+	}
+	if after, err := p.Devices(); err != nil || len(after) != len(before) || after[0] != before[0] {
+		t.Errorf("devices %v, %v; before the failure %v", after, err, before)
+	}
 }
 
 // waitListen listens as soon as the device's address can be listened on.
