@@ -43,7 +43,8 @@ type Conn struct {
 	negotiating   bool                // a NEGOTIATE has come
 	again         bool                // it was a multi-protocol one, and one more may come
 	preauth       crypt.Preauth       // of the negotiation
-	authenticated bool                // somebody has been, once
+	authenticated bool                // there has been a session
+	proven        bool                // and one of a user who has proved who they are
 	closed        bool
 	stopping      bool // what is asked from now on is not answered
 	busy          int  // compounds, and one until Closed has been handled
@@ -133,6 +134,14 @@ func (c *Conn) pastChannel() *channel {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.past
+}
+
+// hasProvenUser reports whether a user has proved on this connection who they are. Before that nothing is decrypted, as with
+// Windows and Samba: everybody may know the keys of the anonymous.
+func (c *Conn) hasProvenUser() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.proven
 }
 
 // askedToBind reports whether the client has asked, with the session's key, to bind the session to this connection.

@@ -248,8 +248,8 @@ func (r *request) withoutSession(row *command) wire.Status {
 // nonce, and two give away the key that authenticates.
 //
 // A connection on which the client has asked to bind the session is different: the protocol has the session's key sign the refusals
-// there (MS-SMB2 3.3.4.1.1), and clients insist. Who has captured such a request gets a second signature
-// from any server.
+// there (MS-SMB2 3.3.4.1.1), and clients insist. A binding request that has come before does not count: it may be
+// replayed. Its own response is signed nevertheless, because channels of one session may begin with the same bytes.
 func (r *request) keyOfAbsent() *crypt.Signer {
 	s := r.conn.srv.session(r.hdr.SessionID)
 	if s == nil {

@@ -69,7 +69,7 @@ func (c *Conn) accept(cm *compound) error {
 			return err
 		}
 		bound := c.channel(id)
-		if bound == nil || bound.session.sealOut == nil {
+		if bound == nil || bound.session.sealOut == nil || !bound.session.who().authenticated() && !c.hasProvenUser() {
 			return errSession
 		}
 		cm.sealed = bound.session

@@ -189,9 +189,11 @@ func (r *request) bindable(id uint64) (*Session, wire.Status) {
 	signed := r.hdr.Flags&wire.FlagSigned != 0
 	authentic := s != nil && signed && r.verify(s.signer)
 	if authentic {
-		r.conn.mu.Lock()
-		r.conn.binding = s.id
-		r.conn.mu.Unlock()
+		if s.newBinding(r.hdr.Signature) {
+			r.conn.mu.Lock()
+			r.conn.binding = s.id
+			r.conn.mu.Unlock()
+		}
 		// The responses to a binding that is not complete, or fails, are signed with the session's key: the protocol wants it so, also with
 		// AES-GMAC, whose nonces may repeat on this connection (MS-SMB2 3.3.4.1.1).
 		r.signer, r.sign = s.signer, true
@@ -268,7 +270,7 @@ func (r *request) loginFailed(u *setup, err error) wire.Status {
 // complete makes the session, or the channel, or renews the session, and returns the flags of the response.
 func (r *request) complete(ctx context.Context, u *setup, q *wire.SessionSetupRequest) (uint16, wire.Status) {
 	c, srv := r.conn, r.conn.srv
-	var key []byte
+	var key []byte // nil: there is none
 	switch {
 	case u.identity != nil && u.identity.Guest:
 	case u.ntlm.Result.Anonymous:
@@ -276,11 +278,11 @@ func (r *request) complete(ctx context.Context, u *setup, q *wire.SessionSetupRe
 			return 0, r.loginFailed(u, errAnonymous)
 		}
 		u.identity = &Identity{Anonymous: true, Cred: *srv.cfg.Anonymous.Clone()}
+		key = u.ntlm.Result.SessionKey[:]
 	default:
-		k := u.ntlm.Result.SessionKey
-		key = k[:]
+		key = u.ntlm.Result.SessionKey[:]
 	}
-	if key == nil && (srv.cfg.Signing == Required || srv.cfg.Encryption == Required) {
+	if !u.identity.authenticated() && (srv.cfg.Signing == Required || srv.cfg.Encryption == Required) {
 		return 0, wire.StatusAccessDenied
 	}
 	if i := u.identity; i.authenticated() {
@@ -290,7 +292,7 @@ func (r *request) complete(ctx context.Context, u *setup, q *wire.SessionSetupRe
 		switch {
 		case !u.binding:
 			return r.renew(s, u.identity)
-		case s.who().Name != u.identity.Name || key == nil:
+		case s.who().Name != u.identity.Name || !u.identity.authenticated():
 			return 0, wire.StatusAccessDenied
 		}
 		return 0, r.bind(u, key)

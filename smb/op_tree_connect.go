@@ -41,7 +41,7 @@ func (q *treeConnectRequest) run(ctx context.Context, r *request) wire.Status {
 	if sh == nil {
 		return wire.StatusBadNetworkName
 	}
-	if !sh.admits(r.conn.info.RemoteAddr.Addr()) || sh.Encrypt && r.session.sealOut == nil {
+	if !sh.admits(r.conn.info.RemoteAddr.Addr()) || sh.Encrypt && (r.session.sealOut == nil || !r.session.who().authenticated()) {
 		r.conn.log.Warn("smb: share refused", "share", sh.Name, "user", r.session.who().Name)
 		return wire.StatusAccessDenied
 	}

@@ -52,7 +52,8 @@ type Session struct {
 	channels map[*Conn]*channel
 	trees    map[uint32]*Tree
 	lastTree uint32
-	opens    map[uint64]*Open // by volatile ID
+	bindings map[[16]byte]struct{} // signatures of the binding requests that have come, up to maxBindings
+	opens    map[uint64]*Open      // by volatile ID
 	closed   bool
 }
 
@@ -83,6 +84,24 @@ func (s *Session) unseal(b []byte) ([]byte, error) {
 		return nil, errNoKeys
 	}
 	return s.sealIn.Open(b)
+}
+
+// maxBindings is how many binding requests of a session are remembered.
+const maxBindings = 64
+
+// newBinding reports whether a binding request with this signature comes for the first time. One that comes again may be a stranger's,
+// who has captured it. What cannot be remembered any more is not new.
+func (s *Session) newBinding(signature [16]byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, seen := s.bindings[signature]; seen || len(s.bindings) >= maxBindings {
+		return false
+	}
+	if s.bindings == nil {
+		s.bindings = map[[16]byte]struct{}{}
+	}
+	s.bindings[signature] = struct{}{}
+	return true
 }
 
 // hasEnded reports whether the session has ended.

@@ -21,8 +21,9 @@ func credOf(u *users.User) vfs.Cred {
 	return vfs.Cred{UID: u.UID, GID: u.GID, Groups: append([]uint32(nil), u.Groups...)}
 }
 
-// newSession makes a session of an authentication that has succeeded; key is nil for
-// guests and the anonymous (MS-SMB2 3.3.5.5.3).
+// newSession makes a session of an authentication that has succeeded (MS-SMB2 3.3.5.5.3). Guests have no key. That of the anonymous
+// protects nothing, as everybody may know it: it is there for clients that sign or encrypt nevertheless, as
+// Samba's do.
 func (r *request) newSession(ctx context.Context, u *setup, q *wire.SessionSetupRequest, key []byte) (uint16, wire.Status) {
 	c, srv := r.conn, r.conn.srv
 	n := c.neg.Load()
@@ -38,8 +39,10 @@ func (r *request) newSession(ctx context.Context, u *setup, q *wire.SessionSetup
 			return 0, wire.StatusInternalError
 		}
 		ch.signer = s.signer
-		s.signed = srv.cfg.Signing == Required || q.SecurityMode&wire.NegotiateSigningRequired != 0
-		s.encrypt = srv.cfg.Encryption >= Desired && s.sealOut != nil
+		if u.identity.authenticated() {
+			s.signed = srv.cfg.Signing == Required || q.SecurityMode&wire.NegotiateSigningRequired != 0
+			s.encrypt = srv.cfg.Encryption >= Desired && s.sealOut != nil
+		}
 	}
 	if q.PreviousSessionID != s.id {
 		if old := srv.session(q.PreviousSessionID); old != nil && s.replaces(old) {
@@ -55,7 +58,7 @@ func (r *request) newSession(ctx context.Context, u *setup, q *wire.SessionSetup
 	}
 	c.log.Info("smb: session", "user", s.who().Name, "uid", s.who().Cred.UID, "dialect", n.dialect, "signing", r.signingOf(s, n),
 		"encryption", encryptionOf(s), "rdma", rdmaOf(c, s.encrypt, s.signed))
-	r.signer, r.sign = ch.signer, ch.signer != nil
+	r.signer, r.sign = ch.signer, u.identity.authenticated()
 	return sessionFlags(s), wire.StatusSuccess
 }
 
@@ -126,6 +129,7 @@ func (c *Conn) attach(ch *channel) wire.Status {
 	}
 	s.channels[c] = ch
 	c.channels[s.id] = ch
+	c.proven = c.proven || s.who().authenticated()
 	if !c.authenticated {
 		c.authenticated = true
 		if l, ok := c.t.(transport.Authenticator); ok {

@@ -105,7 +105,8 @@ const (
 
 // Authenticate checks an AUTHENTICATE_MESSAGE (MS-NLMP 2.2.1.3, 3.2.5.1.2, 3.3.2).
 // hash finds the NT hash of the user claimed; ok false is a user there is none of. The time that takes does not
-// depend on whether there is. Anonymous users get no further than Identity.Anonymous and a key of zeros.
+// depend on whether there is. Of anonymous users only Identity.Anonymous and the session key are known; anybody who has seen the exchange
+// has that key, too.
 func (a *Acceptor) Authenticate(msg []byte, hash func(Identity) (h [16]byte, ok bool)) (*Authenticated, error) {
 	t, err := messageType(msg)
 	if err != nil {
@@ -128,6 +129,10 @@ func (a *Acceptor) Authenticate(msg []byte, hash func(Identity) (h [16]byte, ok 
 	out.Domain, out.User, out.Workstation = decode(fields[2]), decode(fields[3]), decode(fields[4])
 	if len(nt) == 0 && out.User == "" {
 		out.Anonymous = true
+		if a.flags&out.Flags&flagKeyExch != 0 && len(key) == 16 { // the KeyExchangeKey is zeros (3.3.2)
+			c, _ := rc4.NewCipher(make([]byte, 16))
+			c.XORKeyStream(out.SessionKey[:], key)
+		}
 		return out, nil
 	}
 	// An NTLMv2 response is a proof of 16 bytes and a client challenge of at least 28 (2.2.2.8).
