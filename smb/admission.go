@@ -5,12 +5,12 @@ import (
 	"fileserver/smb/wire"
 )
 
-// DefaultMaxHeld is how much data the requests of one connection hold at most, bytes: 64 READs of 1 MiB.
+// DefaultMaxHeld is the default of Config.MaxHeld, in bytes: enough for 64 READs of 1 MiB.
 const DefaultMaxHeld = 64 << 20
 
-// admit has a request wait that may hold more than the connection's budget has room for. What counts is the most that the
-// request can hold: what its CreditCharge pays for, with what is around that, in a buffer of the pool. It counts until the
-// buffers have been given back; those of the response, until it has left.
+// admit makes the request wait if it may hold more memory than the connection's budget has left. It counts the most
+// that the request can hold: the data that its CreditCharge pays for, with the message around it, in a buffer of the
+// pool. The amount counts until the request's buffers are released, and those of the response until it has been sent.
 func (r *request) admit() wire.Status {
 	n := 64 << 10
 	if r.conn.largeMTU() {
@@ -22,14 +22,14 @@ func (r *request) admit() wire.Status {
 		r.wait = nil
 		return wire.StatusSuccess
 	}
-	r.compound.flush() // what the message's requests before this one hold must leave: this may be waiting for that
+	r.compound.flush() // this request may be waiting for what the earlier requests of the message hold
 	return statusParked
 }
 
 // Admitted implements [admission.Waiter].
 func (r *request) Admitted() { r.ownWait.end(wire.StatusSuccess) }
 
-// countBuffers counts the response's buffers in place of what the request has been admitted for.
+// countBuffers replaces the amount that the request was admitted for by the size of the response's buffers.
 func (r *request) countBuffers() {
 	if r.held == 0 {
 		return

@@ -2,11 +2,12 @@ package smb
 
 import "fileserver/smb/wire"
 
-// arrived parses the message's requests, and finds the opens of those whose command says so.
+// arrived parses the message's requests. It also finds the opens of the commands that are marked so in the table.
 //
-// Requests of a connection run at the same time, but a client that closes a file right behind a READ of it, without waiting, gets
-// what it has read. That is only for commands that leave nothing behind with the open: one that ends late must not lock what
-// is closed. Nothing has been checked yet, and nothing is refused: a reference to the open is all that is taken.
+// The requests of a connection run at the same time, but a client may close a file right after a READ of it, without
+// waiting for the READ's response. The READ must still succeed, so it takes its reference to the open here. Only
+// commands that leave nothing behind in the open do this: a LOCK that runs late must not lock a closed file. Nothing
+// is checked or refused yet.
 func (cm *compound) arrived() {
 	for i := range cm.reqs {
 		r := &cm.reqs[i]
@@ -24,7 +25,7 @@ func (cm *compound) arrived() {
 	}
 }
 
-// opened is the session's open of the ID, with a reference.
+// opened returns the session's open with the ID, with a reference.
 func (r *request) opened(id wire.FileID) *Open {
 	o := r.early
 	r.early = nil

@@ -1,7 +1,7 @@
 package smb
 
-// Busy implements [transport.Busy]: a connection whose sessions have nothing open, and that has no request to answer, may be
-// ended. Clients connect again without their users noticing.
+// Busy implements [transport.Busy]. A connection that has no request to answer, and whose sessions have nothing open,
+// may be ended: clients connect again without their users noticing.
 func (c *Conn) Busy() bool {
 	c.mu.Lock()
 	busy := c.first != nil

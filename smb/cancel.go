@@ -32,8 +32,8 @@ func (cancelRequest) run(_ context.Context, r *request) wire.Status {
 	return statusSilent
 }
 
-// cancelLocked makes the request a cancelled one, which begins no wait any more, and returns the wait that is to be ended, if
-// there is one.
+// cancelLocked marks the request as cancelled, so that it begins no further wait. It returns the wait that the caller
+// must end, or nil.
 func (r *request) cancelLocked() *wait {
 	w := r.cancellable
 	r.cancelled, r.cancellable = true, nil

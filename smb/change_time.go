@@ -10,19 +10,19 @@ import (
 	"fileserver/vfs/lock"
 )
 
-// changeTime is a time of change that a client has set. No file system lets it be set: it is shown as long as the object does not
-// change again, and the server remembers.
+// changeTime is a time of change that a client has set. No file system allows this, so the server remembers the time
+// and shows it until the object changes again.
 type changeTime struct {
 	time wire.Filetime
-	real vfs.Time // the object's, when it was set
+	real vfs.Time // the object's own time when the client set this one
 }
 
-// maxChangeTimes bounds how many objects' are remembered.
+// maxChangeTimes bounds for how many objects a time is remembered.
 const maxChangeTimes = 4096
 
-// changeTimes are those remembered. mu is a leaf.
+// changeTimes are the times of change that the server remembers. mu is a leaf.
 type changeTimes struct {
-	count atomic.Int32 // 0: there are none, and nobody need ask
+	count atomic.Int32 // 0: there are none, so nobody has to take mu
 
 	mu sync.Mutex
 	of map[lock.FileKey]changeTime
@@ -45,7 +45,7 @@ func (s *changeTimes) set(k lock.FileKey, x changeTime) {
 	s.count.Store(int32(len(s.of)))
 }
 
-// show puts an object's time of change into what is said of it, unless it has changed again.
+// show replaces the object's time of change in i by the remembered one, unless the object has changed since.
 func (s *changeTimes) show(k lock.FileKey, i *info) {
 	if s.count.Load() == 0 {
 		return
@@ -63,7 +63,7 @@ func (s *changeTimes) show(k lock.FileKey, i *info) {
 	}
 }
 
-// setChangeTime has the time of change be t, until something changes.
+// setChangeTime sets the time of change to t. It is shown until something changes.
 func (o *Open) setChangeTime(ctx context.Context, t wire.Filetime) wire.Status {
 	a, err := o.object().GetAttr(ctx, vfs.AttrCtime)
 	if err != nil {
@@ -73,31 +73,31 @@ func (o *Open) setChangeTime(ctx context.Context, t wire.Filetime) wire.Status {
 	return wire.StatusSuccess
 }
 
-// moveChangeTime has the time of change be now, and leaves all else as it is.
+// moveChangeTime sets the time of change to now, and leaves all other attributes as they are.
 func (o *Open) moveChangeTime(ctx context.Context) {
 	times := o.keepTimes(ctx)
 	a, err := o.object().GetAttr(ctx, vfs.AttrMtime|vfs.AttrCtime)
 	if err != nil {
 		return
 	}
-	// With the guard a WRITE in between is not dated back: it has moved the time, too.
+	// The guard keeps a WRITE in between from being dated back: that WRITE has moved the time, too.
 	_ = o.object().SetAttr(ctx, root, &vfs.SetAttr{Mask: vfs.AttrMtime, Mtime: a.Mtime, GuardCtime: &a.Ctime})
 	times.write = false
 	o.restoreTimes(ctx, &times)
 }
 
-// allocationUnit is what sizes of storage are rounded to, bytes.
+// allocationUnit is the unit, in bytes, to which sizes of storage are rounded.
 const allocationUnit = 4096
 
-// reserve has the file shown as if it had n bytes of storage, as a create context or FileAllocationInformation asks. They fit, but are
-// taken as the file grows (MS-SMB2 3.3.5.9.3).
+// reserve makes the file appear to have n bytes of storage, as a create context or FileAllocationInformation asks.
+// The caller has checked that they fit. The storage is only allocated as the file grows (MS-SMB2 3.3.5.9.3).
 func (l *links) reserve(k *link, n uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k.reserved = (n + allocationUnit - 1) &^ (allocationUnit - 1)
 }
 
-// adorn adds what is only known while the name is open: the storage that was reserved.
+// adorn adds to i what is known only while the name is open: the reserved storage.
 func (l *links) adorn(k *link, i *info) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// CheckUsers ends the sessions of users who are gone, have another password, or are others on the file system than when they
-// logged in. It is to be called when the users may have changed. While they cannot be read, sessions stay.
+// CheckUsers ends the sessions of users who were removed, whose password changed, or whose identity on the file
+// system is not the one that they logged in with. The caller calls it when the users may have changed. If the users
+// cannot be read, the sessions stay.
 func (s *Server) CheckUsers() {
 	s.mu.Lock()
 	sessions := slices.Collect(maps.Values(s.sessions))

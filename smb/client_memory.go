@@ -6,17 +6,17 @@ import (
 	"fileserver/smb/wire"
 )
 
-// clientMemory is what a READ or WRITE has to do with the client's memory.
+// clientMemory is the part of a READ or WRITE that concerns the client's memory.
 type clientMemory struct {
-	into     []transport.Descriptor // empty: the data is in the messages; storage is kept
+	into     []transport.Descriptor // empty: the data is in the messages. The slice's storage is reused
 	token    uint32                 // to be invalidated with the response
 	hasToken bool
-	place    transport.Piece // to be written there before the client sees the response
-	data     *slab.Buf       // what has been read from there
+	place    transport.Piece // data to be written there before the client sees the response
+	data     *slab.Buf       // data that was read from there
 }
 
-// remoteMemory checks channel and channel info of a READ or WRITE and finds the client's memory in them: r.into. Without RDMA
-// that is empty (MS-SMB2 3.3.5.12, 3.3.5.13).
+// remoteMemory checks the channel and the channel info of a READ or WRITE, and stores the client's memory that they
+// describe in r.into. Without RDMA r.into stays empty (MS-SMB2 3.3.5.12, 3.3.5.13).
 func (r *request) remoteMemory() wire.Status {
 	r.into = r.into[:0]
 	ch, d := r.needs.channel, r.conn.dialect()
@@ -28,7 +28,7 @@ func (r *request) remoteMemory() wire.Status {
 	case ch == wire.ChannelRDMAV1Invalidate && d < wire.Dialect302:
 		return wire.StatusInvalidParameter
 	case r.encrypted():
-		return wire.StatusAccessDenied // the data would travel in the clear
+		return wire.StatusAccessDenied // the data would be sent unencrypted
 	}
 	list, err := wire.ParseDescriptors(r.needs.info)
 	if err != nil {
@@ -42,8 +42,8 @@ func (r *request) remoteMemory() wire.Status {
 	return wire.StatusSuccess
 }
 
-// noteToken finds the token that the response has to invalidate (MS-SMB2 3.3.4.1): before
-// anything can fail, because every final response does.
+// noteToken stores the token that the response has to invalidate (MS-SMB2 3.3.4.1). It runs before anything can fail,
+// because every final response invalidates the token.
 func (r *request) noteToken() {
 	if r.needs.channel != wire.ChannelRDMAV1Invalidate || r.conn.placer == nil || r.conn.dialect() < wire.Dialect302 {
 		return
@@ -54,7 +54,7 @@ func (r *request) noteToken() {
 	}
 }
 
-// pull has n bytes of the client's memory, r.into, be read into r.data, and waits for them.
+// pull begins to read n bytes of the client's memory, r.into, into r.data, and makes the request wait for them.
 func (r *request) pull(n int) wire.Status {
 	var err error
 	if r.data, err = r.conn.memory(n); err != nil {
@@ -79,13 +79,13 @@ func (r *request) Completed(err error) {
 	r.ownWait.end(st)
 }
 
-// placeInto has n bytes of buf from off placed in the client's memory, r.into, before it sees
-// the response. It takes over the reference.
+// placeInto arranges that n bytes of buf, from off on, are written to the client's memory, r.into, before the client
+// sees the response. It takes over the reference to buf.
 func (r *clientMemory) placeInto(buf *slab.Buf, off, n int) {
 	r.place = transport.Piece{Buf: buf, Off: off, Len: n}
 }
 
-// intoLen is how much of the client's memory the request names, bytes.
+// intoLen returns the size, in bytes, of the client's memory that the request names.
 func (r *clientMemory) intoLen() uint64 {
 	n := uint64(0)
 	for i := range r.into {

@@ -10,17 +10,17 @@ import (
 	"fileserver/smb/wire"
 )
 
-// compound is one message's requests, being executed in their order. It implements workers.Task.
+// compound is the requests of one message, which run in their order. It implements workers.Task.
 type compound struct {
 	conn   *Conn
 	buf    *slab.Buf // the message, which its requests lie in
 	reqs   []request
 	at     int      // the request being executed
-	sealed *Session // whose key the message came encrypted with; nil: in the clear
-	closed bool     // still to be decrypted, in the worker
+	sealed *Session // the session whose key encrypted the message; nil: not encrypted
+	closed bool     // the message is still encrypted; the worker decrypts it
 	smb1   bool     // buf is a multi-protocol negotiate
 
-	// What the request before was about: for those related to it.
+	// What the previous request referred to, for requests related to it.
 	channel    *channel
 	tree       *Tree
 	fileID     wire.FileID
@@ -28,7 +28,7 @@ type compound struct {
 
 	replies []reply // finished and not sent yet
 	size    int     // bytes of their message
-	opened  []*Open // that the client will know of with them, and are to be announced then
+	opened  []*Open // opens that the client learns of with these replies; they are announced when the replies are sent
 	out     transport.Outgoing
 }
 
@@ -49,11 +49,11 @@ const (
 
 var errDropped = errors.New("smb: the client's message ends the connection")
 
-// keptRequests is how many requests a compound keeps room for, to be used again.
+// keptRequests is the largest number of requests whose memory a compound keeps for its next message.
 const keptRequests = 8
 
-// Run implements workers.Task: it executes the requests there still are. When one has to
-// wait it returns, and is called again when the wait has ended.
+// Run implements workers.Task: it runs the remaining requests. If one has to wait, Run returns, and is called again
+// when the wait has ended.
 func (cm *compound) Run() {
 	c := cm.conn
 	if cm.closed {
@@ -75,7 +75,7 @@ func (cm *compound) Run() {
 		st := r.proceed()
 		if st == statusParked {
 			if r.wait.park() {
-				return // and somebody else may be running the compound already
+				return // another worker may be running the compound already
 			}
 			continue
 		}
@@ -89,7 +89,7 @@ func (cm *compound) Run() {
 	cm.end()
 }
 
-// finish makes the response to r, to be sent with those of its message.
+// finish builds the response to r. It is sent together with the others of its message.
 func (cm *compound) finish(r *request, st wire.Status) error {
 	c := cm.conn
 	if r.hdr.Command == wire.CmdCreate && st.Failed() {
@@ -101,7 +101,7 @@ func (cm *compound) finish(r *request, st wire.Status) error {
 	switch {
 	case st == statusDrop:
 		return errDropped
-	case st == statusSilent, r.hdr.Command == wire.CmdCancel: // that has no response, not even to say that it is refused
+	case st == statusSilent, r.hdr.Command == wire.CmdCancel: // a CANCEL has no response, even if it is refused
 		return nil
 	}
 	if async {
@@ -116,7 +116,7 @@ func (cm *compound) finish(r *request, st wire.Status) error {
 	}
 	n := (len(r.out) + r.tail + 7) &^ 7
 	if crypt.TransformLen+cm.size+n > c.maxMessage() {
-		cm.flush() // what the client has asked for at once may be more than it, or the transport, takes in one message
+		cm.flush() // the responses together may be longer than the client, or the transport, accepts in one message
 	}
 	cm.size += n
 	if r.hasToken {
@@ -133,14 +133,14 @@ func (cm *compound) finish(r *request, st wire.Status) error {
 	}
 	r.rsp = nil
 	if r.sealed != nil {
-		rep.sign() // it is alone in its message: that is what goes out
+		rep.sign() // it is alone in its message, so nothing is added before it is sent
 		r.sealed(rep.bytes())
 	}
 	cm.replies = append(cm.replies, rep)
 	return nil
 }
 
-// bytes is the response from its header on.
+// bytes returns the response, from its header on.
 func (p *reply) bytes() []byte {
 	b := p.buf.Bytes()
 	return b[headroom : headroom+p.n]
@@ -166,7 +166,7 @@ func (cm *compound) flush() {
 	}
 	for i := range cm.replies {
 		p := &cm.replies[i]
-		if n > 1 { // the last is padded, too, as Windows does
+		if n > 1 { // Windows pads the last response, too
 			m := p.buf.Bytes()
 			for p.n%8 != 0 {
 				m[headroom+p.n] = 0
@@ -205,7 +205,7 @@ func (cm *compound) clearOut() {
 	*o = transport.Outgoing{Pieces: o.Pieces[:0], Place: o.Place[:0], Into: o.Into[:0]}
 }
 
-// encrypt makes one encrypted message of the responses: in place if there is one.
+// encrypt puts the responses into one encrypted message. A single response is encrypted in place.
 func (cm *compound) encrypt() {
 	p := cm.replies[0]
 	if len(cm.replies) > 1 {
@@ -237,7 +237,7 @@ func (cm *compound) encrypt() {
 	cm.out.Pieces = append(cm.out.Pieces, transport.Piece{Buf: p.buf, Off: headroom - crypt.TransformLen, Len: crypt.TransformLen + p.n})
 }
 
-// unseal decrypts the message where it lies, and takes it apart.
+// unseal decrypts the message in place, and parses it.
 func (cm *compound) unseal() error {
 	plain, err := cm.sealed.unseal(cm.buf.Bytes())
 	if err != nil {
@@ -249,13 +249,13 @@ func (cm *compound) unseal() error {
 	return cm.parse(plain)
 }
 
-// end gives back what the compound holds. It is not to be touched any more.
+// end releases what the compound holds. The caller must not use the compound afterwards.
 func (cm *compound) end() {
 	c := cm.conn
 	for i := range cm.reqs {
 		r := &cm.reqs[i]
 		if i >= cm.at && r.conn != nil {
-			c.finished(r, statusSilent) // those not executed, after an error
+			c.finished(r, statusSilent) // requests that did not run, after an error
 			r.reset()
 		}
 	}
@@ -278,7 +278,7 @@ func (cm *compound) end() {
 	c.done()
 }
 
-// observe tells the observer of a finished request.
+// observe reports a finished request to the observer.
 func (s *Server) observe(r *request, st wire.Status) {
 	if s.cfg.Observer != nil && st < statusDrop {
 		s.cfg.Observer.Done(r.hdr.Command, st, time.Since(r.start))

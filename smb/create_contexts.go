@@ -17,7 +17,8 @@ type createContexts struct {
 	mode       uint32
 }
 
-// parse reads the contexts. Leases and durable handles are not granted: that is no failure. To reconnect to an open is.
+// parse reads the contexts. A request for a lease or a durable handle succeeds without one, because the server grants
+// none; a request to reconnect to a durable open fails.
 func (c *createContexts) parse(list wire.CreateContexts, posix bool) (st wire.Status) {
 	for name, data := range list.All() {
 		var err error
@@ -67,7 +68,7 @@ func (c *createContexts) parse(list wire.CreateContexts, posix bool) (st wire.St
 	return st
 }
 
-// answer makes the response's contexts.
+// answer builds the response's contexts.
 func (c *createContexts) answer(o *Open, i *info, maximal wire.AccessMask) (list wire.CreateContexts) {
 	if c.maximal {
 		m := wire.MaximalAccess{Access: maximal}

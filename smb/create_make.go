@@ -10,7 +10,8 @@ import (
 	"fileserver/vfs/lock"
 )
 
-// make creates a file or directory where there is nothing (MS-FSA 2.1.5.1.1). again asks for another try.
+// make creates a file or directory under a name that does not exist (MS-FSA 2.1.5.1.1). again asks the caller to try
+// again.
 func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Status, again bool) {
 	isDir := c.q.Options&wire.FileDirectoryFile != 0
 	deletes := c.q.Options&wire.FileDeleteOnClose != 0
@@ -33,7 +34,7 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	n, err := c.makeNode(ctx, obj, isDir, &set)
 	if err != nil {
 		if vfs.StatusOf(err) == vfs.ErrExist {
-			return wire.StatusObjectNameCollision, true // somebody was faster
+			return wire.StatusObjectNameCollision, true // another client created it first
 		}
 		return statusOf(err), false
 	}
@@ -61,7 +62,7 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 			return c.r.await(rc), false
 		}
 		if st != wire.StatusSuccess {
-			o.end(ctx) // what was made is in use by others
+			o.end(ctx) // others already use the new object
 			return st, false
 		}
 		st = c.furnish(ctx, o)
@@ -75,7 +76,7 @@ func (c *create) make(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	return c.finish(ctx, o, wire.FileAllAccess), false
 }
 
-// makeNode makes the file or directory.
+// makeNode creates the file or directory.
 func (c *create) makeNode(ctx context.Context, obj *namespace.Object, isDir bool, set *vfs.SetAttr) (n vfs.Node, err error) {
 	defer c.r.conn.srv.cfg.Locks.LockNames(obj.Dir.Identity()).Unlock()
 	if isDir {
@@ -85,9 +86,9 @@ func (c *create) makeNode(ctx context.Context, obj *namespace.Object, isDir bool
 	return n, err
 }
 
-// claimNew makes the claim of an object that the request has just made. Others may have it open by now, and keep it: the request
-// fails if they do not share, and may be tried again after the Recall if there is one. What they cache beyond that is recalled, but not waited
-// for: they have opened the object beside this open.
+// claimNew claims the object that the request has just created. Others may already have it open: the request fails if
+// they do not share, and may try again after the Recall, if there is one. Other caches are recalled too, but nobody
+// waits for that, because their owners opened the object at the same time as this request.
 func (c *create) claimNew(o *Open) (wire.Status, *lock.Recall) {
 	o.granted = c.desired &^ wire.MaximumAllowed
 	if c.desired&wire.MaximumAllowed != 0 {
@@ -104,17 +105,17 @@ func (c *create) claimNew(o *Open) (wire.Status, *lock.Recall) {
 	return wire.StatusSuccess, nil
 }
 
-// undo has the object deleted that the request has made, unless others have opened it.
+// undo deletes the object that the request has created, unless others have opened it.
 func (c *create) undo(o *Open) {
 	if !c.r.conn.srv.cfg.Locks.Others(o.link.key, o.cacheKey()) {
 		c.r.conn.srv.links.setPendingAlone(o.link, c.cred)
 	}
 }
 
-// furnish gives a new object what the request says, and its creator what it asks for.
+// furnish gives the new object the attributes that the request names, and opens it for the client.
 func (c *create) furnish(ctx context.Context, o *Open) wire.Status {
 	if !o.dir {
-		// Whoever creates a file has it open as asked, whatever its mode says.
+		// The creator of a file has the access that it asks for, whatever the file's mode says.
 		if err := o.openData(ctx, c.cred, vfs.AccessOwnerOverride); err != nil {
 			return statusOf(err)
 		}
@@ -135,7 +136,7 @@ func (c *create) furnish(ctx context.Context, o *Open) wire.Status {
 	return c.applyEAs(ctx, o)
 }
 
-// mode is the new object's mode.
+// mode returns the new object's mode.
 func (c *create) mode(isDir bool) uint32 {
 	if c.ctxs.posix {
 		return c.ctxs.mode & 0o7777
@@ -143,8 +144,8 @@ func (c *create) mode(isDir bool) uint32 {
 	return c.share.mode(isDir)
 }
 
-// fits checks that there is room for what AlSi asks to reserve. The reservation is a hint: storage is
-// taken as the file is written (MS-SMB2 3.3.5.9.3).
+// fits checks that there is room for the allocation size of the create context AlSi. The reservation is only a hint:
+// storage is allocated as the file is written (MS-SMB2 3.3.5.9.3).
 func (c *create) fits(ctx context.Context) wire.Status {
 	if c.ctxs.allocate == 0 {
 		return wire.StatusSuccess

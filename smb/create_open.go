@@ -11,7 +11,7 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// open opens what there is (MS-FSA 2.1.5.1.2). again asks for another try.
+// open opens an object that exists (MS-FSA 2.1.5.1.2). again asks the caller to try again.
 func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Status, again bool) {
 	links := &c.r.conn.srv.links
 	k, st := c.link(obj)
@@ -79,7 +79,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	st, rc := c.claim(o)
 	if rc != nil {
 		c.tries++
-		o.end(ctx) // everything may be different when the oplock has been broken
+		o.end(ctx) // everything may have changed once the oplock is broken
 		return c.r.await(rc), false
 	}
 	switch {
@@ -96,7 +96,7 @@ func (c *create) open(ctx context.Context, obj *namespace.Object) (st wire.Statu
 	return c.finish(ctx, o, maximal), false
 }
 
-// mayOpen checks what the object is against what the request wants.
+// mayOpen checks whether the request may open an object with these attributes.
 func (c *create) mayOpen(i *info) wire.Status {
 	isDir := i.attr.Kind == vfs.KindDirectory
 	switch {
@@ -118,8 +118,8 @@ func (c *create) mayOpen(i *info) wire.Status {
 	return wire.StatusSuccess
 }
 
-// mayDelete checks what FILE_DELETE_ON_CLOSE would delete. A directory need be empty only when it is closed: if it is
-// not, it stays, and nobody is told.
+// mayDelete checks whether FILE_DELETE_ON_CLOSE may delete the object. A directory must be empty only when it is
+// closed: one that is not empty then stays, and the client gets no error.
 func (c *create) mayDelete(ctx context.Context, o *Open, i *info) wire.Status {
 	if c.q.Options&wire.FileDeleteOnClose == 0 {
 		return wire.StatusSuccess
@@ -130,13 +130,13 @@ func (c *create) mayDelete(ctx context.Context, o *Open, i *info) wire.Status {
 	return wire.StatusSuccess
 }
 
-// claim makes the open's claim of the file, after all who cache what it would change have given that up: until then
-// there is a Recall to wait for.
+// claim claims the file for the open, after all others have given up the caches that the open would invalidate. Until
+// they have, it returns a Recall to wait for.
 func (c *create) claim(o *Open) (wire.Status, *lock.Recall) {
 	locks := c.r.conn.srv.cfg.Locks
 	access, deny := claims(o.granted, c.q.ShareAccess)
 	if c.does(newContents) {
-		// Whoever replaces the contents writes, even if the open will not.
+		// Replacing the contents is a write, even if the open itself does not ask for write access.
 		if access, deny = claims(o.granted|wire.FileWriteData, c.q.ShareAccess); o.granted&sharing == 0 {
 			deny = 0
 		}
@@ -167,7 +167,7 @@ func (c *create) claim(o *Open) (wire.Status, *lock.Recall) {
 	return wire.StatusSuccess, nil
 }
 
-// openFile opens the file's data if the open is of it, and replaces it if that is asked for.
+// openFile opens the file's data, if the open is of the data, and replaces it, if the request says so.
 func (c *create) openFile(ctx context.Context, o *Open, i *info) wire.Status {
 	c.action = wire.FileOpened
 	if i.attr.Kind == vfs.KindDirectory {
@@ -176,7 +176,7 @@ func (c *create) openFile(ctx context.Context, o *Open, i *info) wire.Status {
 	if i.attr.Kind != vfs.KindRegular {
 		if o.granted&(wire.FileReadData|wire.FileWriteData|wire.FileAppendData) != 0 && c.q.Options&wire.FileOpenReparsePoint == 0 &&
 			c.desired&wire.MaximumAllowed == 0 {
-			return wire.StatusAccessDenied // devices, pipes and sockets are not read through a server
+			return wire.StatusAccessDenied // the server does not open devices, pipes and sockets
 		}
 		return wire.StatusSuccess
 	}
@@ -210,7 +210,8 @@ func (c *create) openFile(ctx context.Context, o *Open, i *info) wire.Status {
 	return c.applyEAs(ctx, o)
 }
 
-// openData opens the file for what the open is granted. Rights have been checked; flags may add to what is asked.
+// openData opens the file with the access that the open was granted. The caller has checked the rights. flags are
+// added to that access.
 func (o *Open) openData(ctx context.Context, cred *vfs.Cred, flags vfs.OpenFlags) (err error) {
 	if o.granted&(wire.FileReadData|wire.FileExecute) != 0 {
 		flags |= vfs.OpenRead

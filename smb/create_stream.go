@@ -10,10 +10,10 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// named reports whether the request is about a named stream.
+// named reports whether the request names a stream.
 func (c *create) named() bool { return c.path.Stream == namespace.StreamNamed }
 
-// joinStream makes the open one of the stream that the path names, and finds whether that exists.
+// joinStream attaches the open to the stream that the path names, and finds out whether the stream exists.
 func (c *create) joinStream(ctx context.Context, o *Open) wire.Status {
 	ref, found, err := namespace.FindStream(ctx, o.object(), c.path.Name)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *create) joinStream(ctx context.Context, o *Open) wire.Status {
 	return wire.StatusSuccess
 }
 
-// noStreams is the status of a stream where there can be none.
+// noStreams returns the status of a request for a stream on an object that cannot have streams.
 func (c *create) noStreams() wire.Status {
 	if c.does(mayCreate) {
 		return wire.StatusObjectNameInvalid
@@ -43,7 +43,7 @@ func (c *create) noStreams() wire.Status {
 	return wire.StatusObjectNameNotFound
 }
 
-// mayOpenStream is mayOpen of a stream (MS-FSA 2.1.5.1.2).
+// mayOpenStream is mayOpen for a stream (MS-FSA 2.1.5.1.2).
 func (c *create) mayOpenStream(i *info) wire.Status {
 	changes := c.does(newContents) || !c.found
 	switch {
@@ -57,7 +57,8 @@ func (c *create) mayOpenStream(i *info) wire.Status {
 	return wire.StatusSuccess
 }
 
-// openStream opens the stream, after it has been created or its data replaced as the request says. again asks for another try.
+// openStream creates the stream, or replaces its data, as the request says, and opens it. again asks the caller to
+// try again.
 func (c *create) openStream(ctx context.Context, o *Open) (st wire.Status, again bool) {
 	c.action = wire.FileOpened
 	var err error
@@ -65,7 +66,7 @@ func (c *create) openStream(ctx context.Context, o *Open) (st wire.Status, again
 	case !c.found:
 		c.action = wire.FileCreated
 		err = o.stream.create(ctx)
-		again = vfs.StatusOf(err) == vfs.ErrExist // somebody was faster
+		again = vfs.StatusOf(err) == vfs.ErrExist // another client created it first
 	case c.q.Disposition == wire.FileSupersede:
 		c.action = wire.FileSuperseded
 		err = o.stream.truncate(ctx, 0)
@@ -88,7 +89,7 @@ func (c *create) openStream(ctx context.Context, o *Open) (st wire.Status, again
 	return statusOf(err), again
 }
 
-// makeStream creates the stream of a file that has just been made for it.
+// makeStream creates the stream of a file that was just created for it.
 func (c *create) makeStream(ctx context.Context, o *Open) wire.Status {
 	st := c.joinStream(ctx, o)
 	if st == wire.StatusSuccess && !c.found {
@@ -100,9 +101,9 @@ func (c *create) makeStream(ctx context.Context, o *Open) wire.Status {
 	return st
 }
 
-// acrossStreams checks what opens of a file's data and of its streams deny each other, although share modes are each
-// stream's own: who may delete the file deletes all its streams, and who replaces its data, too. o has its own claim already, so that of two opens
-// at the same time one finds the other.
+// acrossStreams checks share modes between the opens of a file's data and the opens of its streams. Each stream has
+// its own share modes, but whoever deletes the file or replaces its data also deletes all its streams. o already has
+// its own claim, so that of two simultaneous opens at least one sees the other.
 func (c *create) acrossStreams(o *Open, deny lock.Access) (wire.Status, *lock.Recall) {
 	srv := c.r.conn.srv
 	locks, me := srv.cfg.Locks, o.cacheKey()

@@ -2,23 +2,23 @@ package smb
 
 // Limits of credits.
 const (
-	maxCredits = 8192 // a client holds at most
-	// earlyCredits are what a client holds at most that has not authenticated.
+	maxCredits = 8192 // the most that a client holds
+	// earlyCredits are the most credits that a client holds before it has authenticated.
 	earlyCredits = 8
-	// windowSize is how far message IDs reach from the lowest that the client has not
-	// used: it may leave some out for a while (MS-SMB2 3.3.1.1).
+	// windowSize is how far the message IDs in use may lie above the lowest ID that the client has not used: a client may
+	// leave out some IDs for a while (MS-SMB2 3.3.1.1).
 	windowSize = 2 * maxCredits
 )
 
-// window is a connection's CommandSequenceWindow (MS-SMB2 3.3.1.1, 3.3.1.2): the message
-// IDs that the client may use, each once. They are [low, high) without those used.
+// window is a connection's CommandSequenceWindow (MS-SMB2 3.3.1.1, 3.3.1.2): the message IDs that the client may use,
+// each once. They are the IDs of [low, high) that are not marked as used.
 type window struct {
 	low, high uint64
-	held      int // IDs not used: the client's credits
+	held      int // number of unused IDs: the client's credits
 	used      [windowSize / 64]uint64
 }
 
-// newWindow is the window of a new connection: message ID 0.
+// newWindow returns the window of a new connection, which holds message ID 0.
 func newWindow() *window { return &window{high: 1, held: 1} }
 
 func (w *window) bit(id uint64) (word *uint64, mask uint64) {
@@ -26,8 +26,8 @@ func (w *window) bit(id uint64) (word *uint64, mask uint64) {
 	return &w.used[id/64], 1 << (id % 64)
 }
 
-// take uses n message IDs from id on (MS-SMB2 3.3.5.2.3). It fails, and changes
-// nothing, unless all of them are the client's.
+// take uses n message IDs from id on (MS-SMB2 3.3.5.2.3). If the client may not use all of them, take changes nothing
+// and returns false.
 func (w *window) take(id uint64, n int) bool {
 	if id < w.low || id >= w.high || uint64(n) > w.high-id {
 		return false
@@ -53,8 +53,8 @@ func (w *window) take(id uint64, n int) bool {
 	return true
 }
 
-// grant answers a request for credits: as many as asked for, as long as the client
-// holds no more than limit, and at least one if it would hold none (MS-SMB2 3.3.1.2).
+// grant returns the number of credits granted to a request for asked credits: as many as the client may hold up to
+// limit, but at least one if it would hold none (MS-SMB2 3.3.1.2).
 func (w *window) grant(asked, limit int) int {
 	n := min(asked, limit-w.held, windowSize-int(w.high-w.low))
 	if w.held == 0 {
