@@ -20,7 +20,8 @@ const (
 // Dev is a device number.
 type Dev struct{ Major, Minor uint32 }
 
-// MaxHandle is the longest handle, bytes. NFSv3 allows 64, of which the protocol takes some for the share.
+// MaxHandle is the length of the longest handle in bytes. NFSv3 allows 64, and the protocol needs some of them for
+// the share.
 const MaxHandle = 56
 
 // Handle is the permanent, unguessable name of an object. It is comparable; the zero Handle names nothing.
@@ -29,7 +30,7 @@ type Handle struct {
 	b [MaxHandle]byte
 }
 
-// HandleFrom makes a handle of the bytes of b; ok is false if there are too many or none.
+// HandleFrom returns a handle with the bytes of b. ok is false if b is empty or longer than [MaxHandle].
 func HandleFrom(b []byte) (h Handle, ok bool) {
 	if len(b) == 0 || len(b) > MaxHandle {
 		return h, false
@@ -67,7 +68,7 @@ const (
 	AttrBtime // time of creation
 	AttrChange
 
-	// AttrStat is everything that one statx(2) gives.
+	// AttrStat is everything that one statx(2) returns.
 	AttrStat = AttrMode | AttrNlink | AttrUID | AttrGID | AttrSize | AttrUsed | AttrRdev | AttrFileID |
 		AttrAtime | AttrMtime | AttrCtime | AttrBtime | AttrChange
 )
@@ -100,7 +101,7 @@ type Attr struct {
 	Mtime  Time
 	Ctime  Time
 	Btime  Time
-	Change uint64 // differs after every change of data or attributes
+	Change uint64 // changes with every change of data or attributes
 }
 
 // SetAttr are attributes to set; Mask says which: mode, uid, gid, size, atime, mtime, btime.
@@ -113,14 +114,15 @@ type SetAttr struct {
 	Atime    Time
 	Mtime    Time
 	Btime    Time
-	AtimeNow bool // set Atime to the time of the server; the Atime field is ignored
+	AtimeNow bool // set Atime to the server's time and ignore the Atime field
 	MtimeNow bool
-	// GuardCtime: change nothing, and fail with ErrNotSync, unless the ctime is this one (RFC 1813 3.3.2).
+	// GuardCtime is the ctime that the object must have. Otherwise nothing changes and the call fails with
+	// ErrNotSync (RFC 1813 3.3.2).
 	GuardCtime *Time
 }
 
-// Cred is the identity on whose behalf a call is made. It belongs to the caller and
-// does not change during the call; who keeps it longer keeps a [Cred.Clone].
+// Cred is the identity on whose behalf a call is made. It belongs to the caller and does not change during the
+// call. A backend that keeps it longer keeps a [Cred.Clone].
 type Cred struct {
 	UID    uint32
 	GID    uint32
@@ -140,7 +142,7 @@ func (c *Cred) InGroup(gid uint32) bool {
 	return false
 }
 
-// Clone copies the identity, to keep it beyond a call.
+// Clone returns a copy of the identity, to be kept after the call.
 func (c *Cred) Clone() *Cred {
 	return &Cred{UID: c.UID, GID: c.GID, Groups: append([]uint32(nil), c.Groups...)}
 }

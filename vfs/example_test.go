@@ -16,8 +16,8 @@ import (
 	"fileserver/vfs/vfstest/mem"
 )
 
-// A backend is served by handing it to a protocol as the file system of a share: here
-// one in memory, by NFSv3 over TCP.
+// To serve a backend, pass it to a protocol as the file system of a share. This example serves one in memory by
+// NFSv3 over TCP.
 func Example() {
 	ctx := context.Background()
 	var backend vfs.FS = mem.New(mem.Options{})

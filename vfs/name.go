@@ -2,9 +2,9 @@ package vfs
 
 import "strings"
 
-// CheckName reports whether name can be one of an entry of a directory: [ErrInvalid] if it is empty, [ErrNameTooLong] if it has
-// more than maxLen bytes, [ErrBadName] if it is "." or "..", or contains "/" or NUL. Other bytes, UTF-8 or not,
-// are the backend's to accept.
+// CheckName checks the name of a directory entry. It returns [ErrInvalid] if name is empty, [ErrNameTooLong] if it
+// has more than maxLen bytes, and [ErrBadName] if it is "." or "..", or contains "/" or NUL. The backend decides
+// about all other bytes, UTF-8 or not.
 func CheckName(name string, maxLen int) error {
 	switch {
 	case name == "":

@@ -32,47 +32,52 @@ type Allocator interface {
 	Deallocate(ctx context.Context, off, n int64) error
 }
 
-// Seeker is implemented by a File that knows its holes.
+// Seeker is implemented by a File that can find its holes.
 type Seeker interface {
-	// SeekData returns where the next data at or behind off begins; [ErrNoData] if there is none.
+	// SeekData returns the offset of the first data at or after off, or [ErrNoData] if there is none.
 	SeekData(ctx context.Context, off int64) (int64, error)
-	// SeekHole returns where the next hole at or behind off begins; the end of the file counts as one. [ErrNoData] if off is at or behind it.
+	// SeekHole returns the offset of the first hole at or after off; the end of the file counts as a hole. It fails
+	// with [ErrNoData] if off is at or after the end.
 	SeekHole(ctx context.Context, off int64) (int64, error)
 }
 
-// Cloner is implemented by a File that shares storage with others on the same file system.
+// Cloner is implemented by a File that can share storage with other files of the same file system.
 type Cloner interface {
-	// CloneFrom makes [off, off+n) of the file the same storage as [srcOff, srcOff+n) of src; n = 0 means up to src's end.
+	// CloneFrom makes [off, off+n) of the file share the storage of [srcOff, srcOff+n) of src. n = 0 means up to
+	// the end of src.
 	CloneFrom(ctx context.Context, src File, srcOff, off, n int64) error
 }
 
-// Copier is implemented by a File that copies inside the storage.
+// Copier is implemented by a File that can copy inside the storage.
 type Copier interface {
-	// CopyFrom copies up to n bytes of src, and returns how many.
+	// CopyFrom copies up to n bytes of src and returns the number of bytes copied.
 	CopyFrom(ctx context.Context, src File, srcOff, off, n int64) (int64, error)
 }
 
-// Namer is implemented by a Node that may know where it is.
+// Namer is implemented by a Node that may know its name.
 type Namer interface {
-	// Where returns a directory that the object is in, and its name there: any of several. [ErrNotFound] if it has none, or none is known.
+	// Where returns a directory that contains the object, and its name there. If it has several names, Where
+	// returns any of them. It fails with [ErrNotFound] if the object has no name, or none is known.
 	Where(ctx context.Context) (dir Node, name string, err error)
 }
 
-// Finder is implemented by an FS that knows a directory again which another FS has reached.
+// Finder is implemented by an FS that recognizes a directory that was reached through another FS.
 type Finder interface {
-	// Find returns the FS's own Node of a directory that is a Node of another FS; [ErrNotFound] if it is not in this one.
+	// Find returns this FS's Node of the directory that dir, a Node of another FS, stands for. It fails with
+	// [ErrNotFound] if this FS does not contain the directory.
 	Find(ctx context.Context, dir Node) (Node, error)
 }
 
-// Watcher is implemented by the Node of a directory that hears of changes which local programs make in it. It
-// may hear of those made through this interface, too.
+// Watcher is implemented by the Node of a directory that can report the changes that local programs make in it. It
+// may also report changes made through this interface.
 type Watcher interface {
-	// Watch has fn called for what happens in the directory, not below it, one at a time and in order, until stop is called. fn does
-	// not block; it may be called once more after that. [ErrNoSpace] if the system watches too much already.
+	// Watch calls fn for every event in the directory itself, not below it, until stop is called. The calls come in
+	// order, one at a time. fn must not block, and may be called once more after stop. Watch fails with
+	// [ErrNoSpace] if the system has too many watches already.
 	Watch(ctx context.Context, fn func(DirEvent)) (stop func(), err error)
 }
 
-// DirEvent is something that has happened in a directory.
+// DirEvent is a change in a directory.
 type DirEvent struct {
 	Op   DirOp
 	Name string
@@ -80,16 +85,16 @@ type DirEvent struct {
 	Kind Kind   // KindDirectory, or KindUnknown for anything else
 }
 
-// DirOp says what has happened.
+// DirOp is the type of a DirEvent.
 type DirOp uint8
 
-// What happens in directories.
+// Types of events.
 const (
-	EntryAdded   DirOp = 1 + iota // made, linked or moved there
+	EntryAdded   DirOp = 1 + iota // created, linked or moved there
 	EntryRemoved                  // removed, or moved elsewhere
 	EntryRenamed                  // within the directory
 	EntryWritten                  // its data has changed
-	EntryAttr                     // its attributes have
+	EntryAttr                     // its attributes have changed
 	DirGone                       // the directory itself has been removed
-	EventsLost                    // there was more than could be told
+	EventsLost                    // the backend had to drop events
 )

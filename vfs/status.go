@@ -1,8 +1,7 @@
 package vfs
 
-// Status is the outcome of a call: the closed set of errors backends return and
-// protocols map, each protocol in one table. A backend wraps further detail with
-// fmt.Errorf("…: %w", status); protocols use [StatusOf].
+// Status is the outcome of a call. It is the closed set of errors that backends return; each protocol maps it in
+// one table. A backend wraps further detail with fmt.Errorf("…: %w", status); protocols use [StatusOf].
 type Status uint8
 
 // Statuses. As an error, OK is nil.
@@ -22,16 +21,16 @@ const (
 	ErrReadOnly              // read-only file system or share
 	ErrMaxLink               // too many links
 	ErrNameTooLong           // name is too long
-	ErrBadName               // name cannot be used here
+	ErrBadName               // name is not allowed here
 	ErrNotEmpty              // directory is not empty
 	ErrQuota                 // quota exceeded
 	ErrStale                 // the object of the handle is gone
-	ErrBadHandle             // not a handle of ours
+	ErrBadHandle             // not a handle of this server
 	ErrNotSync               // the guard did not match
 	ErrBadCookie             // the cookie is not (or no longer) one of this directory
 	ErrUnsupported           // the backend cannot do that
 	ErrWrongType             // wrong type of object
-	ErrSymlink               // a symbolic link where none may be
+	ErrSymlink               // a symbolic link where none is allowed
 	ErrLoop                  // too many symbolic links
 	ErrBusy                  // in use by others
 	ErrShareViolation        // a share reservation forbids it
@@ -39,7 +38,7 @@ const (
 	ErrDeadlock              // waiting would be a deadlock
 	ErrNoAttr                // no such extended attribute
 	ErrAttrTooBig            // extended attribute is too large
-	ErrNoData                // no data (or hole) behind the offset
+	ErrNoData                // no data (or hole) at or after the offset
 	ErrTooManyFiles          // out of descriptors, memory or threads; try again later
 	ErrServerFault           // a defect of the server
 )
@@ -60,7 +59,7 @@ func (s Status) Error() string {
 	return "unknown status"
 }
 
-// StatusOf finds the Status in an error: OK for nil, [ErrIO] for a foreign one.
+// StatusOf returns the Status that err is or wraps: OK for nil, [ErrIO] for an error without a Status.
 func StatusOf(err error) Status {
 	if err == nil {
 		return OK

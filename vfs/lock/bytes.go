@@ -6,8 +6,8 @@ import (
 	"fileserver/vfs"
 )
 
-// Lock gives o the range, shared or exclusive, replacing what it holds there; or returns a lock of another owner that is in
-// the way, and changes nothing.
+// Lock gives o a shared or exclusive lock of the range, which replaces its locks there. If a lock of another owner
+// is in the way, Lock changes nothing and returns that lock.
 func (m *Manager) Lock(k FileKey, o Owner, r Range, exclusive bool) *Conflict {
 	if r.Len == 0 {
 		return nil
@@ -29,13 +29,13 @@ func (m *Manager) Lock(k FileKey, o Owner, r Range, exclusive bool) *Conflict {
 	cut := f.cut(&o, first, last)
 	f.add(&o, first, last, exclusive)
 	m.counted(&k, &o, f.locks.n-before)
-	if cut && !exclusive { // perhaps less than before
+	if cut && !exclusive { // this may allow more than before
 		ready = f.wake()
 	}
 	return nil
 }
 
-// counted notes that o has n locks more on the file.
+// counted adds n to the number of locks that o has on the file.
 func (m *Manager) counted(k *FileKey, o *Owner, n int) {
 	if n != 0 {
 		m.owners.count(o, k, n)
@@ -43,7 +43,8 @@ func (m *Manager) counted(k *FileKey, o *Owner, n int) {
 	}
 }
 
-// Test returns the lock that Lock would, without locking anything. Where the file has no locks it takes neither lock nor memory.
+// Test returns the conflict that Lock would return, without locking anything. If the file has no locks, it takes no
+// mutex and allocates nothing.
 func (m *Manager) Test(k FileKey, o Owner, r Range, exclusive bool) *Conflict {
 	if r.Len == 0 || m.ranges[m.hash(&k)%denyBuckets].Load() == 0 {
 		return nil
@@ -62,8 +63,9 @@ func (m *Manager) test(k *FileKey, o *Owner, r Range, exclusive bool) *Conflict 
 	return nil
 }
 
-// Unlock takes the range from o, whether it holds all, some or none of it. To unlock what is in the middle of a lock makes two of it:
-// that fails with [vfs.ErrTooManyFiles] where o, or its client, has twice as many as it may take.
+// Unlock unlocks the range, of which o may hold all, some or none. Unlocking the middle of a lock leaves two locks.
+// So any call but one for the whole file fails with [vfs.ErrTooManyFiles] if o, or its client, has twice as many
+// locks as its limit.
 func (m *Manager) Unlock(k FileKey, o Owner, r Range) error {
 	if r.Len == 0 {
 		return nil
@@ -93,10 +95,10 @@ func (m *Manager) unlock(k *FileKey, o *Owner, r Range) ([]func(), error) {
 	return ready, nil
 }
 
-// UnlockAll takes all locks of the file from o.
+// UnlockAll releases all locks of o on the file.
 func (m *Manager) UnlockAll(k FileKey, o Owner) { _ = m.Unlock(k, o, Range{0, ToEnd}) }
 
-// Held reports whether o holds any lock of the file.
+// Held reports whether o holds any lock on the file.
 func (m *Manager) Held(k FileKey, o Owner) bool {
 	s := m.lock(&k)
 	defer s.mu.Unlock()
@@ -104,7 +106,7 @@ func (m *Manager) Held(k FileKey, o Owner) bool {
 	return f != nil && f.holds(&o)
 }
 
-// Locks are the locks of a file, by first byte.
+// Locks returns the locks of a file, ordered by first byte.
 func (m *Manager) Locks(k FileKey) []Conflict {
 	s := m.lock(&k)
 	defer s.mu.Unlock()

@@ -7,22 +7,21 @@ import (
 	"fileserver/vfs"
 )
 
-// Caching is what a client may keep of a file without asking: the state of a
-// lease (MS-SMB2 2.2.13.2.8). An oplock of level II is CacheRead, an exclusive one
-// CacheRead|CacheWrite, a batch one all three.
+// Caching is what a client may cache of a file: the state of a lease (MS-SMB2 2.2.13.2.8). A level II oplock is
+// CacheRead, an exclusive one CacheRead|CacheWrite, a batch one all three.
 type Caching uint8
 
 // What may be cached.
 const (
 	CacheRead   Caching = 1 // data and attributes read
-	CacheHandle Caching = 2 // opens, beyond their close
+	CacheHandle Caching = 2 // opens, after the client's close
 	CacheWrite  Caching = 4 // data written
 
 	allCaching = CacheRead | CacheHandle | CacheWrite
 )
 
-// CacheKey is who opens and caches. Claims and actions of one key do not break what it caches: those of a lease's opens, or of
-// one open with an oplock. The zero key is of those who cache nothing.
+// CacheKey identifies the holder of opens and caches: a lease, or one open with an oplock. Claims and actions of a
+// key do not break the caches of the same key. Holders that cache nothing use the zero key.
 type CacheKey struct {
 	Proto  uint8
 	Client uint64
@@ -39,28 +38,28 @@ type Cache struct {
 	// Guarded by the shard's lock.
 	f        *file // nil once released
 	state    Caching
-	breaking bool    // the client has been told, and has not answered
-	to       Caching // what it has been told to come down to
-	wanted   Caching // what others want it to come down to, perhaps less
+	breaking bool    // the client has been notified and has not acknowledged
+	to       Caching // the state that the client was told to reduce to
+	wanted   Caching // the state that others want it to reduce to, perhaps less than to
 	waiters  []*Recall
 }
 
-// Recall is an action that waits until others have given up caching what is in its way.
+// Recall lets an action wait until other clients have given up the caches in its way.
 type Recall struct {
 	pending int // guarded by the shard's lock
 	done    chan struct{}
 }
 
-// Done is closed when nobody is in the way any more.
+// Done returns a channel that is closed when no cache is in the way any more.
 func (r *Recall) Done() <-chan struct{} { return r.done }
 
-// Cache grants of want what does not conflict, and returns the claim; nil if
-// that is nothing. The opens of the key itself are in nobody's way. Others
-// who cache writes must have been recalled before.
+// Cache grants the part of want that does not conflict and returns the claim, or nil if nothing is granted. The
+// opens of the same key do not conflict. The caller must first have recalled the write caches of others.
 //
-// recall tells the client to come down from one state to another, and whether it must
-// answer ([Cache.Acknowledge]); without an answer due the claim is down already. It is called by whoever is in conflict, one call at a
-// time, and must not block: without locks of this package, but the caller may hold those of its own protocol's client.
+// recall tells the client to reduce its caching from one state to another. ack says whether the client must answer
+// ([Cache.Acknowledge]); if not, the claim is reduced already. The goroutine whose action conflicts calls recall,
+// one call at a time. recall must not block. It runs without locks of this package, but its caller may hold the
+// locks of its own protocol's client.
 func (m *Manager) Cache(k FileKey, key CacheKey, want Caching, recall func(from, to Caching, ack bool)) *Cache {
 	s := m.lock(&k)
 	defer s.mu.Unlock()
@@ -76,7 +75,7 @@ func (m *Manager) Cache(k FileKey, key CacheKey, want Caching, recall func(from,
 	return c
 }
 
-// cacheable is what of want can be granted to the key.
+// cacheable returns the part of want that can be granted to the key.
 func (f *file) cacheable(key CacheKey, want Caching) Caching {
 	if f.claims > f.holders[key] || f.locks.n > 0 && f.foreignLocks(key) {
 		want &^= CacheWrite
@@ -88,18 +87,18 @@ func (f *file) cacheable(key CacheKey, want Caching) Caching {
 		if c.key == key {
 			continue
 		}
-		if c.state&CacheWrite != 0 { // not recalled, or not answered yet
+		if c.state&CacheWrite != 0 { // not recalled, or not acknowledged yet
 			return 0
 		}
 		want &^= CacheWrite
 	}
-	if want&CacheRead == 0 { // nothing makes sense without
+	if want&CacheRead == 0 { // the others make no sense without it
 		return 0
 	}
 	return want
 }
 
-// foreignLocks reports whether others than the key's client hold byte-range locks.
+// foreignLocks reports whether clients other than the key's hold byte-range locks.
 func (f *file) foreignLocks(key CacheKey) bool {
 	for o := range f.locks.held {
 		if o.Proto != key.Proto || o.Client != key.Client {
@@ -109,15 +108,16 @@ func (f *file) foreignLocks(key CacheKey) bool {
 	return false
 }
 
-// State is what the client may cache: while it has not answered a recall, what it had before.
+// State returns what the client may cache. Until the client has answered a recall, that is the state before the
+// recall.
 func (c *Cache) State() (state Caching, breaking bool) {
 	s := c.m.lock(&c.file)
 	defer s.mu.Unlock()
 	return c.state, c.breaking
 }
 
-// Upgrade adds to the claim what of want does not conflict, and returns the
-// state. A claim that is being recalled stays as it is.
+// Upgrade adds to the claim the part of want that does not conflict, and returns the new state. A claim that is
+// being recalled does not change.
 func (c *Cache) Upgrade(want Caching) Caching {
 	s := c.m.lock(&c.file)
 	defer s.mu.Unlock()
@@ -129,11 +129,11 @@ func (c *Cache) Upgrade(want Caching) Caching {
 	return c.state
 }
 
-// Reduce gives a part of the claim up, unasked.
+// Reduce gives up a part of the claim without a recall.
 func (c *Cache) Reduce(to Caching) { c.settle(func() bool { c.state &= to; return false }) }
 
-// Acknowledge is the client's answer to a recall: the state it has come down to.
-// [vfs.ErrInvalid] if none was due, or the state is more than it was told.
+// Acknowledge is the client's answer to a recall: to is the state it has reduced to. It fails with [vfs.ErrInvalid]
+// if no answer was due, or if to is more than the recall allowed.
 func (c *Cache) Acknowledge(to Caching) error {
 	var err error
 	c.settle(func() bool {
@@ -151,7 +151,7 @@ func (c *Cache) Acknowledge(to Caching) error {
 	return err
 }
 
-// Revoke ends a recall that has gone unanswered: the claim is down to what was wanted.
+// Revoke ends a recall that the client has not answered. It reduces the claim to the state that others want.
 func (c *Cache) Revoke() {
 	c.settle(func() bool {
 		if c.breaking {
@@ -162,7 +162,7 @@ func (c *Cache) Revoke() {
 	})
 }
 
-// Release gives the claim up as a whole.
+// Release gives up the whole claim.
 func (c *Cache) Release() {
 	s := c.m.lock(&c.file)
 	if c.f == nil {
@@ -179,7 +179,8 @@ func (c *Cache) Release() {
 	s.mu.Unlock()
 }
 
-// settle changes the state by f, then tells those who wait, or the client if it must come down further.
+// settle changes the state by f. It then wakes the recalls that wait for it, or recalls the client again if it must
+// reduce further.
 func (c *Cache) settle(f func() (again bool)) {
 	s := c.m.lock(&c.file)
 	if c.f == nil {
@@ -202,7 +203,7 @@ func (c *Cache) settle(f func() (again bool)) {
 	}
 }
 
-// answer tells those who wait that the claim is out of their way. The shard is locked.
+// answer tells the waiting recalls that the claim is out of their way. The caller holds the shard's lock.
 func (c *Cache) answer() {
 	for _, r := range c.waiters {
 		if r.pending--; r.pending == 0 {
@@ -213,13 +214,13 @@ func (c *Cache) answer() {
 	c.wanted = allCaching
 }
 
-// begin starts a recall down to what is wanted, and returns the call that tells
-// the client. The shard is locked.
+// begin starts a recall down to the wanted state, and returns the call that notifies the client. The caller holds
+// the shard's lock.
 func (c *Cache) begin() func() {
 	from := c.state
 	c.to = c.state & c.wanted
 	if c.to&CacheRead == 0 {
-		c.to = 0 // handles and writes are not kept alone
+		c.to = 0 // CacheHandle and CacheWrite need CacheRead
 	}
 	ack := from&(CacheHandle|CacheWrite) != 0
 	if c.breaking = ack; !ack {
@@ -229,14 +230,14 @@ func (c *Cache) begin() func() {
 	return func() { recall(from, to, ack) }
 }
 
-// Caching reports whether anybody caches anything: who would first have to find out which file is meant need not.
+// Caching reports whether any client caches anything. If not, the caller need not find out which file it is about.
 func (m *Manager) Caching() bool { return m.caches.Load() > 0 }
 
-// Recall makes everybody but the key come down to keep: before data is opened
-// (CacheRead|CacheHandle), a share reservation is in the way (CacheRead|CacheWrite), or data
-// is changed or locked (0). It returns nil if nobody has to answer; otherwise the action waits for Done.
+// Recall reduces all caches but those of the key to keep. keep is CacheRead|CacheHandle before data is opened,
+// CacheRead|CacheWrite if a share reservation is in the way, and 0 before data is changed or locked. It returns nil
+// if no client has to answer; otherwise the action waits for Done.
 //
-// Where nobody caches the file it takes neither lock nor memory.
+// If no client caches the file, it takes no mutex and allocates nothing.
 func (m *Manager) Recall(k FileKey, key CacheKey, keep Caching) *Recall {
 	if m.cachers(&k).Load() == 0 {
 		return nil
@@ -253,8 +254,8 @@ func (m *Manager) Recall(k FileKey, key CacheKey, keep Caching) *Recall {
 	return r
 }
 
-// recall begins recalls of what others than the key cache beyond keep. The Recall is nil if nobody has to answer; the calls tell the clients.
-// The shard is locked.
+// recall begins the recalls of what keys other than key cache beyond keep. The Recall is nil if no client has to
+// answer; the calls notify the clients. The caller holds the shard's lock.
 func (f *file) recall(key CacheKey, keep Caching) (r *Recall, calls []func()) {
 	for _, c := range f.caches {
 		if c.key == key || c.state&^keep == 0 {

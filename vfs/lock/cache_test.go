@@ -13,7 +13,7 @@ import (
 
 func cacheKey(i uint64) CacheKey { return CacheKey{Proto: 1, Client: i} }
 
-// holder is a client that caches, and remembers what it is told.
+// holder is a client that caches, and records the recalls it gets.
 type holder struct {
 	c    *Cache
 	told []string
@@ -89,7 +89,7 @@ func TestSecondOpenBreaksWriteCaching(t *testing.T) {
 	if state(b) != CacheRead|CacheHandle {
 		t.Fatalf("the second gets %d", state(b))
 	}
-	// Written: what is only read needs no answer, handles do.
+	// Before a write: a client that only caches reads need not answer, one that caches handles must.
 	b.c.Reduce(CacheRead)
 	r = m.Recall(k, cacheKey(3), 0)
 	if done(r) || a.told[1] != "3>0 true" || b.told[0] != "1>0 false" || state(b) != 0 {
@@ -132,7 +132,7 @@ func TestRevoke(t *testing.T) {
 	m, k := New(), fileNamed(t, 1)
 	o, a := claim(t, m, k, 1, rwh)
 	defer o.Close()
-	a.c.Revoke() // nothing is due
+	a.c.Revoke() // no answer is due
 	if state(a) != rwh {
 		t.Fatal("revoked without a recall")
 	}
@@ -146,7 +146,7 @@ func TestRevoke(t *testing.T) {
 
 func TestGrants(t *testing.T) {
 	m, k := New(), fileNamed(t, 1)
-	stat, err := m.Open(k, CacheKey{}, 0, 0) // attributes only: in nobody's way
+	stat, err := m.Open(k, CacheKey{}, 0, 0) // attributes only: conflicts with nothing
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestRecallCostsNothingWithoutCaches(t *testing.T) {
 	}
 }
 
-// Whatever happens, every recall ends, and nothing is left.
+// TestRandom runs random operations: every recall must end, and no claim may be left.
 func TestRandom(t *testing.T) {
 	m, k := New(), fileNamed(t, 1)
 

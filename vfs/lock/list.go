@@ -5,18 +5,19 @@ type segment struct {
 	by          *holding
 	first, last uint64
 	exclusive   bool
-	serial      uint64 // tells those with the same first byte apart: the later ones are behind
+	serial      uint64 // orders segments with the same first byte: the later ones come after
 }
 
-// holding is what an owner has locked of a file. Its segments do not overlap.
+// holding is the set of locks that an owner has on a file. Its segments do not overlap.
 type holding struct {
 	owner Owner
 	tree  tree
 	n     int
 }
 
-// list is the locks of a file, by first byte: all of them, and those of each owner. What it takes to find one grows with the logarithm of
-// their number, and locks of the same owner are passed over together, so that a client with a million locks does not make others' slow.
+// list is the locks of a file by first byte: all of them, and those of each owner. The time to find one grows with
+// the logarithm of their number, and locks of the same owner are skipped together. So a client with a million locks
+// does not make those of others slow.
 type list struct {
 	all    tree
 	n      int
@@ -24,7 +25,7 @@ type list struct {
 	serial uint64
 }
 
-// insert adds a lock of o, of bytes that o has not locked, behind those with the same first byte.
+// insert adds a lock of o after the locks with the same first byte. o must not have locked any of its bytes.
 func (l *list) insert(o *Owner, first, last uint64, exclusive bool) {
 	h := l.held[*o]
 	if h == nil {
@@ -42,10 +43,10 @@ func (l *list) insert(o *Owner, first, last uint64, exclusive bool) {
 	h.tree.insert(s)
 }
 
-// overlap calls fn for the segments that have bytes of first to last, by first byte, until fn returns false.
+// overlap calls fn for the segments that overlap first to last, ordered by first byte, until fn returns false.
 func (l *list) overlap(first, last uint64, fn func(*segment) bool) { l.all.overlap(first, last, fn) }
 
-// take removes the segments of o that have bytes of first to last, and returns them.
+// take removes the segments of o that overlap first to last, and returns them.
 func (l *list) take(o *Owner, first, last uint64) (taken []*segment) {
 	h := l.held[*o]
 	if h == nil {
@@ -55,7 +56,7 @@ func (l *list) take(o *Owner, first, last uint64) (taken []*segment) {
 		taken = append(taken, s)
 		return true
 	})
-	if len(taken) == l.n { // the only owner gives everything up
+	if len(taken) == l.n { // the only owner releases all its locks
 		*l = list{serial: l.serial}
 		return taken
 	}
@@ -73,7 +74,7 @@ func (l *list) take(o *Owner, first, last uint64) (taken []*segment) {
 	return taken
 }
 
-// conflict finds the first lock of another owner that forbids o one of first to last.
+// conflict returns the first lock of another owner that conflicts with a lock of o from first to last.
 func (l *list) conflict(o *Owner, first, last uint64, exclusive bool) *segment {
 	return l.all.conflict(l.held[*o], first, last, exclusive)
 }

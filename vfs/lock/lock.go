@@ -9,14 +9,14 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// FileKey says which file a claim is on: the file's own identity, so that the claims of all shares and protocols meet.
-// Who holds a claim keeps the file referenced meanwhile, as [vfs.Identity] requires.
+// FileKey identifies the file of a claim. It is the file's own identity, so that all shares and protocols use the
+// same key. The holder of a claim keeps the file referenced meanwhile, as [vfs.Identity] requires.
 type FileKey = vfs.Identity
 
-// Owner is who holds byte-range locks. The zero Owner is nobody.
+// Owner identifies the holder of byte-range locks. The zero Owner is nobody.
 type Owner struct {
-	Proto  uint8  // tells the protocols' numbers for clients apart
-	Client uint64 // a client, in the protocol's terms
+	Proto  uint8  // the protocol, because each numbers its own clients
+	Client uint64 // the client, as the protocol numbers it
 	ID     string // the lock-owner within the client
 }
 
@@ -27,15 +27,16 @@ const (
 
 // Manager holds the claims on all files of a server. All methods may be called from any goroutine.
 type Manager struct {
-	// Changes tells those who watch directories of what is done with files.
+	// Changes reports what is done with files to the watches of directories.
 	Changes notify.Hub
 
 	seed   maphash.Seed
 	limits atomic.Pointer[Limits]
 	shards [shardCount]shard
-	// deny counts the opens that deny something, by hash of the file: most I/O finds 0 and is done.
+	// deny counts the opens that deny something, by hash of the file. Most I/O finds 0 here and needs no further
+	// check.
 	deny [denyBuckets]atomic.Int32
-	// cached counts the caches, likewise, and ranges the byte-range locks.
+	// cached counts the caches in the same way, and ranges the byte-range locks.
 	cached  [denyBuckets]atomic.Int32
 	caches  atomic.Int64 // all of them
 	ranges  [denyBuckets]atomic.Int32
@@ -50,12 +51,12 @@ type shard struct {
 	files map[FileKey]*file
 }
 
-// file is what is claimed of one file.
+// file holds the claims on one file.
 type file struct {
 	key     FileKey
 	opens   int
 	claims  int              // opens that have or deny an access
-	holders map[CacheKey]int // the same by who has them
+	holders map[CacheKey]int // the same opens, by holder
 	access  [bits]int        // opens that have each access
 	deny    [bits]int        // opens that deny each access
 	locks   list
@@ -67,7 +68,7 @@ func (f *file) idle() bool {
 	return f.opens == 0 && f.locks.n == 0 && len(f.waiters) == 0 && len(f.caches) == 0
 }
 
-// New makes a Manager without claims or limits.
+// New returns a Manager without claims or limits.
 func New() *Manager {
 	m := &Manager{seed: maphash.MakeSeed()}
 	m.limits.Store(&Limits{})
@@ -83,17 +84,17 @@ func New() *Manager {
 
 func (m *Manager) hash(k *FileKey) uint64 { return maphash.Comparable(m.seed, *k) }
 
-// cachers counts the caches of files with this one's hash.
+// cachers returns the count of caches of the files with the same hash as k.
 func (m *Manager) cachers(k *FileKey) *atomic.Int32 { return &m.cached[m.hash(k)%denyBuckets] }
 
-// lock returns the shard of a file, locked.
+// lock locks the shard of a file and returns it.
 func (m *Manager) lock(k *FileKey) *shard {
 	s := &m.shards[m.hash(k)%shardCount]
 	s.mu.Lock()
 	return s
 }
 
-// file is the claims on a file; they are made if there are none. s is locked.
+// file returns the claims on a file; it creates the file's entry if there is none. The caller holds s.mu.
 func (s *shard) file(k *FileKey) *file {
 	f := s.files[*k]
 	if f == nil {
@@ -103,7 +104,7 @@ func (s *shard) file(k *FileKey) *file {
 	return f
 }
 
-// trim forgets a file without claims. s is locked.
+// trim removes the file's entry if it has no claims. The caller holds s.mu.
 func (s *shard) trim(f *file) {
 	if f.idle() {
 		delete(s.files, f.key)
@@ -112,14 +113,14 @@ func (s *shard) trim(f *file) {
 
 // Counts are the numbers of claims.
 type Counts struct {
-	Files   int // with claims of any kind
+	Files   int // files with claims of any kind
 	Opens   int
 	Locks   int // ranges, after merging
 	Waiters int
 	Caches  int
 }
 
-// Counts adds up the claims on all files.
+// Counts returns the numbers of claims on all files.
 func (m *Manager) Counts() Counts {
 	var c Counts
 	for i := range m.shards {

@@ -42,7 +42,7 @@ func show(c *lock.Conflict) string {
 
 func TestShares(t *testing.T) {
 	const r, w, rw = lock.Read, lock.Write, lock.Read | lock.Write
-	// For every pair of opens: they agree exactly if neither has an access that the other denies.
+	// For every pair of opens: both are granted exactly if neither has an access that the other denies.
 	for a1 := range lock.Access(8) {
 		for d1 := range lock.Access(8) {
 			for a2 := range lock.Access(8) {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// byteModel is what each byte of a small file is locked by; the last byte stands for all behind.
+// byteModel has the locks of each byte of a small file; the last byte stands for all that follow it.
 type byteModel [32]map[string]bool // owner → exclusive
 
 func (b *byteModel) conflict(o string, r lock.Range, exclusive bool) bool {
@@ -30,7 +30,7 @@ func (b *byteModel) last(r lock.Range) uint64 {
 	return r.Off + r.Len - 1
 }
 
-// want are the locks as the Manager lists them, per owner: maximal runs of one kind.
+// want returns the locks of an owner as the Manager lists them: maximal runs of one kind.
 func (b *byteModel) want(o string) (all []string) {
 	for i := 0; i < len(b); {
 		ex, ok := b[i][o]

@@ -6,18 +6,19 @@ import (
 	"sync"
 )
 
-// names are the directories whose names are locked. mu is a leaf.
+// names holds the directories whose names are locked. mu is a leaf.
 type names struct {
 	mu   sync.Mutex
 	of   map[FileKey]*Names
 	free *Names
 }
 
-// Names is the lock of the names in one directory, held: nobody makes, removes or renames anything in it. What a name stands
-// for, and the directory's attributes, may be looked at and then changed with nothing in between, whatever protocols the others use. For
-// an object that is no directory it is the lock of the names of its extended attributes.
+// Names is a held lock of the names in one directory: no other holder creates, removes or renames anything in it.
+// So a caller can look up a name or read the directory's attributes and then change them atomically, for all
+// protocols. For an object that is not a directory, it locks the names of its extended attributes.
 //
-// It is held during calls of the backend: a storage that stalls keeps the directories that it stalls in, and no others.
+// It is held during calls of the backend: a storage that stalls blocks only the directories that the calls are
+// about.
 type Names struct {
 	m    *Manager
 	dir  FileKey
@@ -26,7 +27,7 @@ type Names struct {
 	next *Names
 }
 
-// LockNames locks the names of a directory, and waits for whoever holds them. The caller holds no other [Names].
+// LockNames locks the names of a directory. It waits until they are unlocked. The caller holds no other [Names].
 func (m *Manager) LockNames(dir FileKey) *Names {
 	ns := &m.names
 	ns.mu.Lock()
@@ -46,7 +47,7 @@ func (m *Manager) LockNames(dir FileKey) *Names {
 	return n
 }
 
-// LockNames2 locks the names of two directories. They may be the same: then second is nil.
+// LockNames2 locks the names of two directories. If they are the same, second is nil.
 func (m *Manager) LockNames2(a, b FileKey) (first, second *Names) {
 	c := cmp.Or(bytes.Compare(a.FS[:], b.FS[:]), cmp.Compare(a.Object, b.Object))
 	switch {

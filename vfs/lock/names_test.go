@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// One holder at a time has each directory, and two that want the same two directories get them.
+// TestNames checks that each directory has one holder at a time, and that two callers that lock the same two
+// directories do not deadlock.
 func TestNames(t *testing.T) {
 	m := New()
 	var counts [3]int
@@ -37,11 +38,11 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The same number in two file systems is two directories, and one that is held keeps no other.
+// TestNamesApart checks that directories of the same number in two file systems are locked apart.
 func TestNamesApart(t *testing.T) {
 	m := New()
 	a := m.LockNames(FileKey{FS: [16]byte{1}, Object: 1})
-	b := m.LockNames(FileKey{FS: [16]byte{2}, Object: 1}) // hangs if it is one
+	b := m.LockNames(FileKey{FS: [16]byte{2}, Object: 1}) // hangs if they are the same lock
 	b.Unlock()
 	a.Unlock()
 	var none *Names

@@ -6,21 +6,22 @@ import (
 	"fileserver/vfs"
 )
 
-// Access is a set of accesses, claimed or denied (RFC 8881 18.16: share_access, share_deny; MS-SMB2 2.2.13: ShareAccess, inverted).
+// Access is a set of accesses that an open claims or denies (RFC 8881 18.16: share_access, share_deny; MS-SMB2
+// 2.2.13: ShareAccess, inverted).
 type Access uint8
 
 // Accesses.
 const (
 	Read   Access = 1
 	Write  Access = 2
-	Delete Access = 4 // to remove or rename; only SMB denies it
+	Delete Access = 4 // removing or renaming; only SMB denies it
 
 	bits = 3
 )
 
-// ShareConflict is the error of a claim that others' opens forbid. It is a [vfs.ErrShareViolation].
+// ShareConflict is the error of a claim that conflicts with the opens of others. It wraps [vfs.ErrShareViolation].
 type ShareConflict struct {
-	Held   Access // accesses of others that the claim would have denied
+	Held   Access // accesses of others that the claim wanted to deny
 	Denied Access // accesses of the claim that others deny
 }
 
@@ -41,18 +42,19 @@ type Open struct {
 	access, deny Access
 }
 
-// Open claims accesses of a file for the holder and denies accesses to others. The error is a [*ShareConflict]. What others cache stays
-// with them: see [Manager.OpenRecall].
+// Open claims accesses to a file for the holder and denies accesses to others. The error is a [*ShareConflict].
+// Open does not recall what others cache; [Manager.OpenRecall] does.
 func (m *Manager) Open(k FileKey, holder CacheKey, access, deny Access) (*Open, error) {
 	o, _, err := m.OpenRecall(k, holder, access, deny, allCaching)
 	return o, err
 }
 
-// OpenRecall is [Manager.Open] after everybody but the holder has come down to keep, in one step: no one is granted more
-// in between. While somebody has to answer nothing is claimed, and the Recall is what to wait for before the next try.
+// OpenRecall first reduces the caches of all others to keep, and then does [Manager.Open]. Both are one step, so
+// that no other call is granted a cache in between. If the Recall is not nil and there is no error, nothing is
+// claimed: the caller waits for the Recall and tries again.
 //
-// Where the error is a [*ShareConflict], the Recall is that of the handles that others cache: they may have closed the files already
-// that are in the way. It is nil if nobody has to answer.
+// If the error is a [*ShareConflict], the Recall is that of the handles that others cache, because those clients
+// may have closed the files already. It is nil if no client has to answer.
 func (m *Manager) OpenRecall(k FileKey, holder CacheKey, access, deny Access, keep Caching) (*Open, *Recall, error) {
 	s := m.lock(&k)
 	f := s.file(&k)
@@ -69,14 +71,15 @@ func (m *Manager) OpenRecall(k FileKey, holder CacheKey, access, deny Access, ke
 	return o, rc, err
 }
 
-// Change replaces what the open claims, or fails with a [*ShareConflict] and changes nothing. To claim no more than
-// before never fails.
+// Change replaces what the open claims, or fails with a [*ShareConflict] and changes nothing. It never fails if the
+// open claims no more than before.
 func (o *Open) Change(access, deny Access) error {
 	_, err := o.ChangeRecall(access, deny, allCaching)
 	return err
 }
 
-// ChangeRecall is [Open.Change] as [Manager.OpenRecall] is [Manager.Open]: with a Recall to wait for nothing has changed.
+// ChangeRecall does for [Open.Change] what [Manager.OpenRecall] does for [Manager.Open]. If it returns a Recall,
+// nothing has changed.
 func (o *Open) ChangeRecall(access, deny Access, keep Caching) (*Recall, error) {
 	s := o.m.lock(&o.key)
 	if o.f == nil {
@@ -89,8 +92,8 @@ func (o *Open) ChangeRecall(access, deny Access, keep Caching) (*Recall, error) 
 	return rc, err
 }
 
-// claim changes what the open claims, unless others' claims forbid that or others have to come down to keep first. The
-// calls tell them. The shard is locked.
+// claim changes what the open claims, unless that conflicts with others' claims or the caches of others must be
+// reduced to keep first. The returned calls notify the clients. The caller holds the shard's lock.
 func (o *Open) claim(access, deny Access, keep Caching) (*Recall, []func(), error) {
 	was, wasDeny := o.access, o.deny
 	if err := o.change(access, deny); err != nil {
@@ -99,12 +102,12 @@ func (o *Open) claim(access, deny Access, keep Caching) (*Recall, []func(), erro
 	}
 	rc, calls := o.f.recall(o.holder, keep)
 	if rc != nil {
-		_ = o.change(was, wasDeny) // what was claimed before is free still
+		_ = o.change(was, wasDeny) // cannot fail: the old claims are still free
 	}
 	return rc, calls, nil
 }
 
-// change is Change with the shard locked.
+// change is [Open.Change]; the caller holds the shard's lock.
 func (o *Open) change(access, deny Access) error {
 	f := o.f
 	f.count(o.access, o.deny, -1)
@@ -128,7 +131,7 @@ func (o *Open) change(access, deny Access) error {
 	return nil
 }
 
-// Close gives the claim up.
+// Close gives up the claim.
 func (o *Open) Close() {
 	s := o.m.lock(&o.key)
 	defer s.mu.Unlock()
@@ -141,14 +144,14 @@ func (o *Open) Close() {
 	o.f = nil
 }
 
-// Claims are what the open claims.
+// Claims returns the accesses that the open claims and denies.
 func (o *Open) Claims() (access, deny Access) {
 	s := o.m.lock(&o.key)
 	defer s.mu.Unlock()
 	return o.access, o.deny
 }
 
-// Claims are what all opens of a file claim together. Another open may follow at once.
+// Claims returns the accesses that all opens of a file together claim and deny. Other opens may follow at once.
 func (m *Manager) Claims(k FileKey) (access, deny Access) {
 	s := m.lock(&k)
 	defer s.mu.Unlock()
@@ -158,7 +161,7 @@ func (m *Manager) Claims(k FileKey) (access, deny Access) {
 	return 0, 0
 }
 
-// claimed counts an open of the holder that has begun, or ceased, to claim anything.
+// claimed counts an open of the holder that begins or ceases to claim anything.
 func (f *file) claimed(holder CacheKey, begins bool) {
 	if f.holders == nil {
 		f.holders = make(map[CacheKey]int)
@@ -174,7 +177,7 @@ func (f *file) claimed(holder CacheKey, begins bool) {
 	}
 }
 
-// Others reports whether others than the holder claim anything of the file.
+// Others reports whether any other holder claims anything of the file.
 func (m *Manager) Others(k FileKey, holder CacheKey) bool {
 	s := m.lock(&k)
 	defer s.mu.Unlock()
@@ -182,7 +185,7 @@ func (m *Manager) Others(k FileKey, holder CacheKey) bool {
 	return f != nil && f.claims > f.holders[holder]
 }
 
-// count adds n to the numbers of opens.
+// count adds n to the number of opens with each of the accesses and denials.
 func (f *file) count(access, deny Access, n int) {
 	for i := range bits {
 		if access&(1<<i) != 0 {
@@ -203,10 +206,10 @@ func members(counts *[bits]int) (a Access) {
 	return a
 }
 
-// CheckIO reports whether somebody who has no open of the file may read (or write) r: [vfs.ErrShareViolation] if
-// an open denies it. Locks do not forbid I/O. o is the owner on whose behalf it is, the zero Owner if there is none.
+// CheckIO checks I/O without an open: whether it may read (or write) r. It returns [vfs.ErrShareViolation] if an
+// open denies that. Locks do not forbid I/O. o is the owner on whose behalf the I/O is, or the zero Owner.
 //
-// Where no open of the file denies anything, it takes neither lock nor memory.
+// If no open of the file denies anything, it takes no mutex and allocates nothing.
 func (m *Manager) CheckIO(k FileKey, o Owner, r Range, write bool) error {
 	if m.deny[m.hash(&k)%denyBuckets].Load() == 0 {
 		return nil

@@ -7,19 +7,19 @@ type client struct {
 	id    uint64
 }
 
-// Limits bound the byte-range locks that are held, after merging. 0 is no limit.
+// Limits bound the number of byte-range locks, counted after merging. 0 means no limit.
 type Limits struct {
 	PerOwner  int // lock-owner, on all files
 	PerClient int
 }
 
-// SetLimits has limits hold from now on. What is held beyond them stays.
+// SetLimits sets the limits for new locks. Locks that exceed them already are kept.
 func (m *Manager) SetLimits(l Limits) { m.limits.Store(&l) }
 
-// Limits are those that hold.
+// Limits returns the current limits.
 func (m *Manager) Limits() Limits { return *m.limits.Load() }
 
-// owners knows on which files who holds how many locks. mu is a leaf.
+// owners counts the locks of each owner on each file. mu is a leaf.
 type owners struct {
 	mu      sync.Mutex
 	clients map[client]*clientLocks
@@ -37,7 +37,7 @@ type ownerLocks struct {
 
 func (o *Owner) client() client { return client{o.Proto, o.Client} }
 
-// count notes that o has n locks more on the file.
+// count adds n to the number of locks that o has on the file.
 func (os *owners) count(o *Owner, k *FileKey, n int) {
 	os.mu.Lock()
 	defer os.mu.Unlock()
@@ -64,7 +64,7 @@ func (os *owners) count(o *Owner, k *FileKey, n int) {
 	}
 }
 
-// room reports whether o has fewer locks than times its limits.
+// room reports whether o and its client have fewer locks than the limits multiplied by times.
 func (os *owners) room(o *Owner, limits *Limits, times int) bool {
 	if *limits == (Limits{}) {
 		return true
@@ -87,7 +87,7 @@ type held struct {
 	key   FileKey
 }
 
-// of lists where owners of the client hold locks, with only those of that one.
+// of lists the files on which the client's owners hold locks. If only is not nil, it lists those of that owner.
 func (os *owners) of(c client, only *Owner) (all []held) {
 	os.mu.Lock()
 	defer os.mu.Unlock()
@@ -106,13 +106,14 @@ func (os *owners) of(c client, only *Owner) (all []held) {
 	return all
 }
 
-// HeldAnywhere reports whether o holds locks of any file (RFC 8881 8.2.4, RFC 7530 16.37: RELEASE_LOCKOWNER fails then).
+// HeldAnywhere reports whether o holds locks on any file; if so, RELEASE_LOCKOWNER fails (RFC 7530 16.37, RFC 8881
+// 8.2.4).
 func (m *Manager) HeldAnywhere(o Owner) bool { return len(m.owners.of(o.client(), &o)) > 0 }
 
-// ReleaseOwner takes all locks of all files from o.
+// ReleaseOwner releases all locks of o on all files.
 func (m *Manager) ReleaseOwner(o Owner) { m.release(m.owners.of(o.client(), &o)) }
 
-// ReleaseClient takes all locks of all files from all owners of a client. Its opens are the protocol's to close.
+// ReleaseClient releases all locks of all owners of a client. The protocol closes the client's opens itself.
 func (m *Manager) ReleaseClient(proto uint8, id uint64) {
 	m.release(m.owners.of(client{proto, id}, nil))
 }

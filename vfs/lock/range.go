@@ -2,13 +2,14 @@ package lock
 
 import "math"
 
-// Range is the bytes [Off, Off+Len); with Len all ones, or beyond the last, those from Off to the byte 2^64-1. An empty range has no bytes and locks nothing.
+// Range is the bytes [Off, Off+Len). If Len is all ones, or the range would pass the byte 2^64-1, it ends with that
+// byte. An empty range has no bytes and locks nothing.
 type Range struct{ Off, Len uint64 }
 
 // ToEnd is the length of a range without end.
 const ToEnd uint64 = math.MaxUint64
 
-// last is the last byte of a range that is not empty.
+// last returns the last byte of a range that is not empty.
 func (r Range) last() uint64 {
 	if r.Len == ToEnd || r.Len > math.MaxUint64-r.Off {
 		return math.MaxUint64
@@ -16,7 +17,7 @@ func (r Range) last() uint64 {
 	return r.Off + r.Len - 1
 }
 
-// rangeOf is the range from first to last; one that reaches the last byte is to the end.
+// rangeOf returns the range from first to last. If last is the byte 2^64-1, Len is ToEnd.
 func rangeOf(first, last uint64) Range {
 	if last == math.MaxUint64 {
 		return Range{first, ToEnd}
@@ -29,18 +30,18 @@ type Conflict struct {
 	Owner     Owner
 	Range     Range // of the lock; Len is ToEnd if it has no end
 	Exclusive bool
-	// Full: nothing is in the way, but the owner or its client has as many locks as it may ([Limits]).
+	// Full reports that no lock is in the way, but the owner or its client has reached its [Limits].
 	Full bool
 }
 
-// conflict finds the first lock of another owner that forbids one of o.
+// conflict returns the first lock of another owner that conflicts with a lock of o from first to last.
 func (f *file) conflict(o *Owner, first, last uint64, exclusive bool) *segment {
 	return f.locks.conflict(o, first, last, exclusive)
 }
 
 func (f *file) holds(o *Owner) bool { return f.locks.held[*o] != nil }
 
-// cut takes the bytes first to last out of the locks of o, splitting those that reach over them.
+// cut removes the bytes first to last from the locks of o, splitting locks that extend beyond them.
 func (f *file) cut(o *Owner, first, last uint64) bool {
 	taken := f.locks.take(o, first, last)
 	for _, s := range taken {
@@ -54,7 +55,8 @@ func (f *file) cut(o *Owner, first, last uint64) bool {
 	return len(taken) > 0
 }
 
-// add gives o the bytes first to last, which it does not hold, and joins them with neighbours of the same kind.
+// add locks the bytes first to last for o, which must not hold them, and merges them with adjacent locks of the
+// same kind.
 func (f *file) add(o *Owner, first, last uint64, exclusive bool) {
 	from, to := max(first, 1)-1, min(last, math.MaxUint64-1)+1
 	for _, s := range f.locks.take(o, from, to) {

@@ -132,7 +132,7 @@ func TestManyLocks(t *testing.T) {
 		}
 	}
 	m.UnlockAll(key(1), b)
-	m.Unlock(key(1), a, rng(1, n*4-2)) // all but the first byte
+	m.Unlock(key(1), a, rng(1, n*4-2)) // leaves the first and last byte
 	expect(t, m, "a 0+1 w")
 	for i := range uint64(n) { // neighbours become one
 		m.Lock(key(1), a, rng(n-i, 1), true)

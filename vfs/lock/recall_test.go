@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// An open whose way others' caches are in claims nothing until they have answered, and then is not beside more than was kept.
+// TestOpenRecall checks an open that conflicts with caches: it claims nothing until all have answered, and then
+// none caches more than keep.
 func TestOpenRecall(t *testing.T) {
 	m, k := New(), fileNamed(t, 1)
 	o, a := claim(t, m, k, 1, rwh)
@@ -35,7 +36,8 @@ func TestOpenRecall(t *testing.T) {
 	if got := a.c.Upgrade(rwh); got&CacheWrite != 0 {
 		t.Errorf("writes are cached beside another's open: %d", got)
 	}
-	// What needs no answer is taken at once; a change that others cache in the way of leaves the claim as it is.
+	// A cache that needs no answer is reduced at once. A change that conflicts with a cache leaves the claim as it
+	// is.
 	if r, err := second.ChangeRecall(Read|Write, 0, 0); err != nil || r == nil && state(a) != 0 {
 		t.Fatal(r, err, state(a))
 	}
@@ -51,11 +53,12 @@ func TestOpenRecall(t *testing.T) {
 	}
 }
 
-// Nobody is ever granted more than the opens of others leave, whoever comes at the same time.
+// TestOpenRecallIsOneStep checks that no client is granted more caching than the opens of others allow, in any
+// order of calls.
 func TestOpenRecallIsOneStep(t *testing.T) {
 	m, k := New(), fileNamed(t, 1)
 	end := make(chan struct{})
-	go func() { // caches as much as it can, and gives up when asked
+	go func() { // caches as much as it can, and answers every recall
 		defer close(end)
 		for i := range 2000 {
 			key := cacheKey(uint64(100 + i%4))

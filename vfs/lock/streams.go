@@ -2,7 +2,7 @@ package lock
 
 import "sync"
 
-// streams are the extended attributes that are open as files of their own. mu is a leaf.
+// streams holds the extended attributes that are open as streams of their own. mu is a leaf.
 type streams struct {
 	mu sync.Mutex
 	of map[streamName]FileKey
@@ -13,14 +13,15 @@ type streamName struct {
 	attr string
 }
 
-// NameStream notes that an extended attribute of a file is open as a stream, which has claims of its own under the key.
+// NameStream records that an extended attribute of a file is open as a stream, which has claims of its own under
+// key.
 func (m *Manager) NameStream(file FileKey, attr string, key FileKey) {
 	m.streams.mu.Lock()
 	defer m.streams.mu.Unlock()
 	m.streams.of[streamName{file, attr}] = key
 }
 
-// ForgetStream ends that, if the attribute is the stream's still.
+// ForgetStream removes the record if the attribute still belongs to the stream with this key.
 func (m *Manager) ForgetStream(file FileKey, attr string, key FileKey) {
 	m.streams.mu.Lock()
 	defer m.streams.mu.Unlock()
@@ -29,7 +30,7 @@ func (m *Manager) ForgetStream(file FileKey, attr string, key FileKey) {
 	}
 }
 
-// Stream is the key of an extended attribute that is open as a stream.
+// Stream returns the key of an extended attribute that is open as a stream.
 func (m *Manager) Stream(file FileKey, attr string) (key FileKey, open bool) {
 	m.streams.mu.Lock()
 	defer m.streams.mu.Unlock()

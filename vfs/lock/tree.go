@@ -2,7 +2,8 @@ package lock
 
 import "math/rand/v2"
 
-// tree is a search tree of segments by first byte (a treap), of which every part knows how far it reaches and whose it is.
+// tree is a search tree of segments by first byte (a treap). Each node knows the last byte and the owners of the
+// segments below it.
 type tree struct {
 	root  *node
 	steps int // nodes looked at, for tests
@@ -10,15 +11,15 @@ type tree struct {
 
 type node struct {
 	seg         *segment
-	rank        uint32 // random: not less than those below, which keeps the tree flat
+	rank        uint32 // random, and not less than those below: this keeps the tree flat
 	left, right *node
 	all, excl   extent // of the segments from here down, and of the exclusive ones among them
 }
 
-// extent sums segments up.
+// extent summarizes segments.
 type extent struct {
-	last uint64   // the last byte of any
-	by   *holding // whose they are: nil if there are none, several if they are of more than one owner
+	last uint64   // the last byte of all of them
+	by   *holding // their owner: nil if there are no segments, several if more than one owner has them
 }
 
 // several stands for more than one owner.
@@ -36,7 +37,7 @@ func (e *extent) add(x extent) {
 	e.last = max(e.last, x.last)
 }
 
-// measure sums the segments from here down up.
+// measure computes the extents of the segments from here down.
 func (n *node) measure() {
 	own := extent{n.seg.last, n.seg.by}
 	n.all, n.excl = own, extent{}
@@ -51,7 +52,7 @@ func (n *node) measure() {
 	}
 }
 
-// before reports whether s is in front of x.
+// before reports whether s comes before x.
 func (s *segment) before(x *segment) bool {
 	return s.first < x.first || s.first == x.first && s.serial < x.serial
 }
@@ -81,7 +82,7 @@ func (t *tree) put(n, x *node) *node {
 	return n
 }
 
-// split parts those in front of s from those behind.
+// split splits the nodes into those before s and those after it.
 func (t *tree) split(n *node, s *segment) (left, right *node) {
 	if n == nil {
 		return nil, nil
@@ -98,7 +99,7 @@ func (t *tree) split(n *node, s *segment) (left, right *node) {
 	return left, right
 }
 
-// remove takes out a segment, which is in the tree.
+// remove removes a segment, which must be in the tree.
 func (t *tree) remove(s *segment) { t.root = t.cut(t.root, s) }
 
 func (t *tree) cut(n *node, s *segment) *node {
@@ -135,7 +136,7 @@ func (t *tree) join(a, b *node) *node {
 	return top
 }
 
-// overlap calls fn for the segments that have bytes of first to last, in their order, until fn returns false.
+// overlap calls fn for the segments that overlap first to last, in their order, until fn returns false.
 func (t *tree) overlap(first, last uint64, fn func(*segment) bool) { t.visit(t.root, first, last, fn) }
 
 func (t *tree) visit(n *node, first, last uint64, fn func(*segment) bool) bool {
@@ -154,7 +155,8 @@ func (t *tree) visit(n *node, first, last uint64, fn func(*segment) bool) bool {
 	return t.visit(n.right, first, last, fn)
 }
 
-// conflict finds the first segment of another than o, which may be nil, that forbids a lock of first to last.
+// conflict returns the first segment that conflicts with a lock from first to last and is not in o, which may be
+// nil.
 func (t *tree) conflict(o *holding, first, last uint64, exclusive bool) *segment {
 	return t.inWay(t.root, o, first, last, exclusive)
 }

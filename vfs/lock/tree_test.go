@@ -11,7 +11,7 @@ import (
 
 func lockOwner(c uint64, s string) Owner { return Owner{Proto: 1, Client: c, ID: s} }
 
-// steps are the nodes that f looks at in the tree of all locks of the file, and in those of its owners.
+// steps returns how many nodes f looks at in the tree of all locks of the file and in those of its owners.
 func steps(m *Manager, k FileKey, f func()) int {
 	count := func() (n int) {
 		s := m.lock(&k)
@@ -29,8 +29,8 @@ func steps(m *Manager, k FileKey, f func()) int {
 	return count() - before
 }
 
-// What it takes to lock, unlock, test, and to find what is in the way grows with the logarithm of the number of locks: whoever has them,
-// and however large the range is.
+// TestManyLocks checks that the cost of Lock, Unlock and Test grows with the logarithm of the number of locks,
+// whoever has them and however large the range is.
 func TestManyLocks(t *testing.T) {
 	const n = 200_000
 	few := 16 * mathbits.Len(n) // a treap is some 2.5 times as deep as a balanced tree
@@ -59,7 +59,7 @@ func TestManyLocks(t *testing.T) {
 		if c := m.Test(k, many, Range{0, ToEnd}, true); c == nil || c.Range.Off != last {
 			t.Errorf("all: %+v", c)
 		}
-		// A release looks at each of its own a few times, not at each once more for every other.
+		// Releasing an owner looks at each of its locks a few times, and not again for each lock of another owner.
 		if got := steps(m, k, func() { m.ReleaseOwner(other) }); got > few {
 			t.Errorf("the release of one lock looks at %d", got)
 		}
@@ -70,8 +70,8 @@ func TestManyLocks(t *testing.T) {
 	}
 }
 
-// An owner, and a client, has no more locks than its limit, on all files together; and at most twice as many after it has unlocked what lies
-// within its locks.
+// TestLimits checks that an owner, and a client, has no more locks than its limit on all files together, and at
+// most twice as many after it has unlocked the middle of its locks.
 func TestLimits(t *testing.T) {
 	m := New()
 	m.SetLimits(Limits{PerOwner: 10, PerClient: 15})
@@ -118,7 +118,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// BenchmarkLocks takes and gives back a lock of a file that has many of another client, or of the same owner.
+// BenchmarkLocks locks and unlocks a range of a file that has many locks of another client, or of the same owner.
 func BenchmarkLocks(b *testing.B) {
 	for _, n := range []uint64{1000, 1_000_000} {
 		m, k := New(), FileKey{Object: 1}

@@ -7,7 +7,7 @@ import (
 	"fileserver/vfs"
 )
 
-// Waiter is a lock wanted.
+// Waiter is a request that waits for a lock.
 type Waiter struct {
 	m           *Manager
 	key         FileKey
@@ -17,18 +17,18 @@ type Waiter struct {
 	notify      func()
 }
 
-// waits is who waits for what, for finding deadlocks. A Waiter leaves it when it is canceled, or when its call back comes.
+// waits holds all Waiters, to find deadlocks. A Waiter leaves it when it is canceled or when its callback runs.
 type waits struct {
 	mu sync.Mutex
 	of map[Owner]map[*Waiter]struct{}
 }
 
-// Wait registers for the end of what keeps o from locking r. notify is called once, by whoever
-// gives way, as soon as nothing is in the way; the lock is not taken: the caller tries again. Those
-// who wait for the same are called in the order they came.
+// Wait registers notify to be called once, when no lock keeps o from locking r any more. The goroutine that
+// releases the last conflicting lock calls it. The lock is not taken: the caller tries again. Waiters for the same
+// range are called in the order in which they registered.
 //
-// If nothing is in the way already, it returns nil and will not call notify. If those in the way
-// wait, perhaps through others, for o, it fails with [vfs.ErrDeadlock].
+// If no lock is in the way already, Wait returns nil and will not call notify. If the owners in the way wait for o,
+// perhaps through others, it fails with [vfs.ErrDeadlock].
 func (m *Manager) Wait(k FileKey, o Owner, r Range, exclusive bool, notify func()) (*Waiter, error) {
 	if r.Len == 0 {
 		return nil, nil
@@ -73,7 +73,7 @@ func (w *Waiter) Cancel() bool {
 	return true
 }
 
-// leave takes the waiter out of the graph.
+// leave removes the waiter from the graph of waits.
 func (w *Waiter) leave() {
 	ws := &w.m.waits
 	ws.mu.Lock()
@@ -84,7 +84,8 @@ func (w *Waiter) leave() {
 	}
 }
 
-// wake takes the waiters that nothing keeps any more off the list, and returns whom to call when the shard is unlocked.
+// wake removes the waiters that no lock blocks any more from the list. It returns the callbacks to run when the
+// shard is unlocked.
 func (f *file) wake() (ready []func()) {
 	f.waiters = slices.DeleteFunc(f.waiters, func(w *Waiter) bool {
 		if f.conflict(&w.owner, w.first, w.last, w.exclusive) != nil {
@@ -96,7 +97,7 @@ func (f *file) wake() (ready []func()) {
 	return ready
 }
 
-// blockers are the owners of locks in the way of w.
+// blockers returns the owners of the locks in the way of w.
 func (w *Waiter) blockers() (all []Owner) {
 	s := w.m.lock(&w.key)
 	defer s.mu.Unlock()
@@ -113,7 +114,8 @@ func (w *Waiter) blockers() (all []Owner) {
 	return all
 }
 
-// cycle reports whether the wait of w would close a circle. ws.mu is held, so that no other wait begins meanwhile.
+// cycle reports whether the wait of w would close a cycle. The caller holds ws.mu, so that no other wait begins
+// meanwhile.
 func (ws *waits) cycle(w *Waiter) bool {
 	seen := make(map[Owner]bool)
 	queue := w.blockers()

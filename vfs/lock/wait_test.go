@@ -48,7 +48,7 @@ func TestWait(t *testing.T) {
 	m.ReleaseClient(1, 7)
 	expectLog("d")
 
-	// In the order they came; those who canceled are not called.
+	// Waiters are called in the order in which they registered; canceled ones are not called.
 	m.Lock(key(1), owner("a"), rng(0, 10), true)
 	wait(t, m, "b", rng(0, 1), true, &log)
 	c := wait(t, m, "c", rng(0, 1), true, &log)
@@ -102,7 +102,8 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestMutualExclusion: many take locks by waiting; nobody is forgotten, and no two hold what excludes each other.
+// TestMutualExclusion lets many goroutines wait for locks: every one must get its lock, and no two may hold
+// conflicting locks.
 func TestMutualExclusion(t *testing.T) {
 	m := lock.New()
 	const bytes = 8
@@ -121,7 +122,7 @@ func TestMutualExclusion(t *testing.T) {
 				for m.Lock(key(1), o, r, ex) != nil {
 					free := make(chan struct{})
 					w, err := m.Wait(key(1), o, r, ex, func() { close(free) })
-					if err != nil { // who holds nothing cannot be part of a circle
+					if err != nil { // an owner that holds nothing cannot be part of a cycle
 						t.Errorf("Wait: %v", err)
 						return
 					}
@@ -147,7 +148,8 @@ func TestMutualExclusion(t *testing.T) {
 	}
 }
 
-// TestConcurrentOpens: of many who open with and without denials, those who are let in agree.
+// TestConcurrentOpens opens a file from many goroutines, with and without denials: no granted open may have an
+// access that another denies.
 func TestConcurrentOpens(t *testing.T) {
 	m := lock.New()
 	var writers, denied atomic.Int32
