@@ -207,7 +207,7 @@ func TestSecurity(t *testing.T) {
 			return d
 		}
 		d := get()
-		if mode, exact := secdesc.ModeOf(d, 0, 0); d.Len() != int(need) || mode != 0o644 || !exact {
+		if mode, exact := secdesc.ModeOf(d, 0, 0, false); d.Len() != int(need) || mode != 0o644 || !exact {
 			t.Errorf("%d bytes, %d were to be needed; mode %o", d.Len(), need, mode)
 		}
 		set := func(parts uint32, d *secdesc.Descriptor, want wire.Status) {
@@ -220,7 +220,7 @@ func TestSecurity(t *testing.T) {
 		d = get()
 		uid, _ := d.Owner.UID()
 		gid, _ := d.Group.GID()
-		if mode, _ := secdesc.ModeOf(d, 7, 8); uid != 7 || gid != 8 || mode != 0o750 {
+		if mode, _ := secdesc.ModeOf(d, 7, 8, false); uid != 7 || gid != 8 || mode != 0o750 {
 			t.Errorf("uid %d, gid %d, mode %o", uid, gid, mode)
 		}
 		set(wire.OwnerSecurityInformation, &secdesc.Descriptor{Control: secdesc.SelfRelative, Owner: secdesc.Everyone}, wire.StatusInvalidOwner)

@@ -129,7 +129,7 @@ func securityOf(d *secdesc.Descriptor, parts uint32, a vfs.Attr) (s vfs.SetAttr,
 		}
 	}
 	if parts&wire.DACLSecurityInformation != 0 {
-		mode, exact := secdesc.ModeOf(d, s.UID, s.GID)
+		mode, exact := secdesc.ModeOf(d, s.UID, s.GID, a.Kind == vfs.KindDirectory)
 		if !exact {
 			return s, wire.StatusNotSupported
 		}

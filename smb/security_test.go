@@ -95,7 +95,7 @@ func TestCreateWithSecurity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mode, _ := secdesc.ModeOf(d, 0, 0); mode != 0o750 {
+	if mode, _ := secdesc.ModeOf(d, 0, 0, false); mode != 0o750 {
 		t.Errorf("mode %#o", mode)
 	}
 	c.closeFile(f)

@@ -15,9 +15,9 @@ func (e *ACE) decides() bool {
 // denies reports whether an entry that decides denies.
 func (e *ACE) denies() bool { return e.Type != AccessAllowed && e.Type != AccessAllowedObject }
 
-// granted is what the list allows to somebody who is whoever in says: for every right the first entry counts (MS-DTYP 2.5.3.2).
-func (a *ACL) granted(in func(SID) bool) wire.AccessMask {
-	var allowed, denied wire.AccessMask
+// granted returns what the list allows and denies somebody whose SIDs are those that in accepts: for every right the first entry
+// counts (MS-DTYP 2.5.3.2).
+func (a *ACL) granted(in func(SID) bool) (allowed, denied wire.AccessMask) {
 	for i := range a.Entries {
 		e := &a.Entries[i]
 		if e.Flags&InheritOnly != 0 || !e.decides() || !in(e.SID) {
@@ -29,7 +29,7 @@ func (a *ACL) granted(in func(SID) bool) wire.AccessMask {
 			allowed |= m &^ denied
 		}
 	}
-	return allowed
+	return allowed, denied
 }
 
 // Access is everything that the descriptor allows to somebody who has the SIDs of who (MS-DTYP
@@ -48,7 +48,7 @@ func (d *Descriptor) Access(who ...SID) wire.AccessMask {
 		return wire.FileAllAccess
 	}
 	restricted := false
-	m := d.DACL.granted(func(s SID) bool {
+	m, _ := d.DACL.granted(func(s SID) bool {
 		if owner && s == OwnerRights {
 			restricted = true
 			return true

@@ -140,7 +140,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		_ = d.String()
-		ModeOf(d, 1, 2)
+		ModeOf(d, 1, 2, false)
 		d.Access(Everyone, d.Owner)
 		if d.Len() > MaxLen {
 			return // parts of b may overlap

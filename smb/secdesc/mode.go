@@ -64,12 +64,12 @@ func FromFile(f File) *Descriptor {
 	return &Descriptor{Control: SelfRelative | DACLPresent, Owner: owner, Group: group, DACL: a}
 }
 
-// ModeOf returns the mode of a file of user uid and group gid that comes nearest to the list of d. exact reports whether
+// ModeOf returns the mode of a file or directory of user uid and group gid that comes nearest to the list of d. exact reports whether
 // the mode says all that the list says of reading, writing and executing, and the list says nothing about anybody else. What
 // it allows owner, group and everybody besides, such as to delete or to change the list, POSIX decides by other means: that may
 // be lost, but nothing that is denied. A mode that the list carries (NFSMode) counts alone. Without a list everybody may do
 // everything.
-func ModeOf(d *Descriptor, uid, gid uint32) (mode uint32, exact bool) {
+func ModeOf(d *Descriptor, uid, gid uint32, dir bool) (mode uint32, exact bool) {
 	if d.Control&DACLPresent == 0 || d.DACL == nil {
 		return 0777, true
 	}
@@ -87,9 +87,11 @@ func ModeOf(d *Descriptor, uid, gid uint32) (mode uint32, exact bool) {
 		everybody,
 	}
 	for _, in := range classes {
-		m := d.DACL.granted(in)
-		mode = mode<<3 | bits(m)
-		exact = exact && (m&wire.FileWriteData != 0) == (m&wire.FileAppendData != 0)
+		m, denied := d.DACL.granted(in)
+		mode = mode<<3 | bits(m, dir)
+		// Who is denied to write a file may not be left to append to it.
+		part := !writes(m, dir) && m&(wire.FileWriteData|wire.FileAppendData) != 0
+		exact = exact && (!part || !dir && denied&wire.FileWriteData != 0)
 	}
 	return mode, exact
 }
@@ -111,19 +113,25 @@ func (e *ACE) inMode(uid, gid uint32) bool {
 	return !e.denies() || e.Mask.MapGeneric()&dataRights != 0
 }
 
-// bits is what of a mode a mask allows.
-func bits(m wire.AccessMask) uint32 {
+// bits returns the permission bits, 0 to 7, that a mask allows.
+func bits(m wire.AccessMask, dir bool) uint32 {
 	var b uint32
 	if m&wire.FileReadData != 0 {
 		b |= 4
 	}
-	if m&(wire.FileWriteData|wire.FileAppendData) == wire.FileWriteData|wire.FileAppendData {
+	if writes(m, dir) {
 		b |= 2
 	}
 	if m&wire.FileExecute != 0 {
 		b |= 1
 	}
 	return b
+}
+
+// writes reports whether the mask allows what the write bit of a mode does. Who may write a file may write behind its end.
+// In a directory the two rights are different ones: to add files, and to add directories.
+func writes(m wire.AccessMask, dir bool) bool {
+	return m&wire.FileWriteData != 0 && (!dir || m&wire.FileAppendData != 0)
 }
 
 func everybody(s SID) bool { return s == Everyone || s == AuthenticatedUsers || s == Users }

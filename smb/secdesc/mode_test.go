@@ -11,7 +11,7 @@ func TestModes(t *testing.T) {
 	for mode := range uint32(0o1000) {
 		for _, dir := range []bool{false, true} {
 			d := FromFile(File{UID: 1000, GID: 100, Mode: mode, Directory: dir})
-			if got, exact := ModeOf(d, 1000, 100); got != mode || !exact {
+			if got, exact := ModeOf(d, 1000, 100, false); got != mode || !exact {
 				t.Fatalf("%#o: %#o, %v\n%s", mode, got, exact, d)
 			}
 			for _, c := range []struct {
@@ -23,7 +23,7 @@ func TestModes(t *testing.T) {
 				{mode >> 3, []SID{UnixUser(1), UnixGroup(100), Everyone}},
 				{mode, []SID{UnixUser(1), UnixGroup(1), Everyone}},
 			} {
-				if got := bits(d.Access(c.who...)); got != c.bits&7 {
+				if got := bits(d.Access(c.who...), false); got != c.bits&7 {
 					t.Fatalf("%#o: %s may %o\n%s", mode, c.who, got, d)
 				}
 			}
@@ -49,34 +49,39 @@ func TestModeOf(t *testing.T) {
 		d     *Descriptor
 		mode  uint32
 		exact bool
+		dir   bool
 	}{
-		"no list":           {&Descriptor{Control: SelfRelative}, 0777, true},
-		"null list":         {&Descriptor{Control: SelfRelative | DACLPresent}, 0777, true},
-		"empty list":        {acl(), 0, true},
-		"generic rights":    {acl(allow(UnixUser(1), wire.GenericAll), allow(UnixGroup(2), wire.GenericRead|wire.GenericExecute)), 0750, true},
-		"everyone":          {acl(allow(Everyone, wire.FileGenericRead)), 0444, true},
-		"administrators":    {acl(allow(Administrators, wire.FileAllAccess), allow(LocalSystem, wire.FileAllAccess), allow(UnixUser(1), wire.FileAllAccess)), 0700, true},
-		"another user":      {acl(allow(UnixUser(1), wire.FileAllAccess), allow(UnixUser(9), wire.FileAllAccess)), 0700, false},
-		"another group":     {acl(allow(UnixGroup(9), wire.FileGenericRead)), 0, false},
-		"a virtual machine": {acl(allow(NewSID(5, 83, 1, 1, 2), wire.FileAllAccess)), 0, false},
-		"denied first":      {acl(deny(Everyone, wire.FileWriteData|wire.FileAppendData), allow(Everyone, wire.FileAllAccess)), 0555, true},
-		"denied in part":    {acl(deny(Everyone, wire.FileWriteData), allow(Everyone, wire.FileAllAccess)), 0555, false},
-		"allowed first":     {acl(allow(Everyone, wire.FileAllAccess), deny(Everyone, wire.FileWriteData)), 0777, true},
-		"append only":       {acl(allow(Everyone, wire.FileAppendData)), 0, false},
-		"modify":            {acl(allow(Everyone, wire.FileGenericRead|wire.FileGenericWrite|wire.FileGenericExecute|wire.Delete)), 0777, true},
-		"delete only":       {acl(allow(Everyone, wire.FileGenericRead), allow(Everyone, wire.Delete)), 0444, true},
-		"delete denied":     {acl(deny(Everyone, wire.Delete), allow(Everyone, wire.FileAllAccess)), 0777, false},
-		"owner's own":       {acl(allow(UnixUser(1), wire.ReadControl|wire.WriteDAC)), 0, true},
-		"group's attribute": {acl(allow(UnixGroup(2), wire.FileWriteAttributes)), 0, true},
-		"nothing, by Linux": {acl(allow(Everyone, always|wire.FileReadEA)), 0, true},
-		"inherit only":      {acl(ACE{SID: CreatorOwner, Flags: InheritOnly, Mask: wire.FileAllAccess}), 0, false},
-		"also inherited":    {acl(ACE{SID: Everyone, Flags: ObjectInherit | ContainerInherit, Mask: wire.FileAllAccess}), 0777, true},
-		"owner rights":      {acl(allow(OwnerRights, wire.FileGenericRead|wire.FileGenericWrite)), 0600, true},
-		"condition":         {acl(ACE{Type: AccessAllowedCallback, SID: Everyone, Mask: wire.FileAllAccess}), 0, false},
-		"mode of cifs":      {acl(ACE{Type: AccessDenied, SID: NFSMode(04751)}, allow(Everyone, wire.FileAllAccess)), 04751, true},
-		"NFS' users":        {acl(allow(NewSID(5, 88, 1, 1), wire.FileAllAccess), allow(NewSID(5, 88, 2, 2), wire.FileGenericRead)), 0740, true},
+		"no list":           {&Descriptor{Control: SelfRelative}, 0777, true, false},
+		"null list":         {&Descriptor{Control: SelfRelative | DACLPresent}, 0777, true, false},
+		"empty list":        {acl(), 0, true, false},
+		"generic rights":    {acl(allow(UnixUser(1), wire.GenericAll), allow(UnixGroup(2), wire.GenericRead|wire.GenericExecute)), 0750, true, false},
+		"everyone":          {acl(allow(Everyone, wire.FileGenericRead)), 0444, true, false},
+		"administrators":    {acl(allow(Administrators, wire.FileAllAccess), allow(LocalSystem, wire.FileAllAccess), allow(UnixUser(1), wire.FileAllAccess)), 0700, true, false},
+		"another user":      {acl(allow(UnixUser(1), wire.FileAllAccess), allow(UnixUser(9), wire.FileAllAccess)), 0700, false, false},
+		"another group":     {acl(allow(UnixGroup(9), wire.FileGenericRead)), 0, false, false},
+		"a virtual machine": {acl(allow(NewSID(5, 83, 1, 1, 2), wire.FileAllAccess)), 0, false, false},
+		"denied first":      {acl(deny(Everyone, wire.FileWriteData|wire.FileAppendData), allow(Everyone, wire.FileAllAccess)), 0555, true, false},
+		"denied in part":    {acl(deny(Everyone, wire.FileWriteData), allow(Everyone, wire.FileAllAccess)), 0555, true, false},
+		"adding files":      {acl(deny(Everyone, wire.FileWriteData), allow(Everyone, wire.FileAllAccess)), 0555, false, true},
+		"allowed first":     {acl(allow(Everyone, wire.FileAllAccess), deny(Everyone, wire.FileWriteData)), 0777, true, false},
+		"append only":       {acl(allow(Everyone, wire.FileAppendData)), 0, false, false},
+		"modify":            {acl(allow(Everyone, wire.FileGenericRead|wire.FileGenericWrite|wire.FileGenericExecute|wire.Delete)), 0777, true, false},
+		"delete only":       {acl(allow(Everyone, wire.FileGenericRead), allow(Everyone, wire.Delete)), 0444, true, false},
+		"delete denied":     {acl(deny(Everyone, wire.Delete), allow(Everyone, wire.FileAllAccess)), 0777, false, false},
+		"owner's own":       {acl(allow(UnixUser(1), wire.ReadControl|wire.WriteDAC)), 0, true, false},
+		"group's attribute": {acl(allow(UnixGroup(2), wire.FileWriteAttributes)), 0, true, false},
+		"nothing, by Linux": {acl(allow(Everyone, always|wire.FileReadEA)), 0, true, false},
+		"inherit only":      {acl(ACE{SID: CreatorOwner, Flags: InheritOnly, Mask: wire.FileAllAccess}), 0, false, false},
+		"also inherited":    {acl(ACE{SID: Everyone, Flags: ObjectInherit | ContainerInherit, Mask: wire.FileAllAccess}), 0777, true, false},
+		"owner rights":      {acl(allow(OwnerRights, wire.FileGenericRead|wire.FileGenericWrite)), 0600, true, false},
+		"condition":         {acl(ACE{Type: AccessAllowedCallback, SID: Everyone, Mask: wire.FileAllAccess}), 0, false, false},
+		"mode of cifs":      {acl(ACE{Type: AccessDenied, SID: NFSMode(04751)}, allow(Everyone, wire.FileAllAccess)), 04751, true, false},
+		"NFS' users":        {acl(allow(NewSID(5, 88, 1, 1), wire.FileAllAccess), allow(NewSID(5, 88, 2, 2), wire.FileGenericRead)), 0740, true, false},
+		"write only":        {acl(allow(Everyone, wire.FileWriteData)), 0222, true, false},
+		"add files only":    {acl(allow(Everyone, wire.FileWriteData)), 0, false, true},
+		"add both":          {acl(allow(Everyone, wire.FileWriteData|wire.FileAppendData)), 0222, true, true},
 	} {
-		if mode, exact := ModeOf(c.d, 1, 2); mode != c.mode || exact != c.exact {
+		if mode, exact := ModeOf(c.d, 1, 2, c.dir); mode != c.mode || exact != c.exact {
 			t.Errorf("%s: %#o, %v", name, mode, exact)
 		}
 	}
