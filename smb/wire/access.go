@@ -3,8 +3,7 @@ package wire
 // AccessMask is a set of rights (MS-SMB2 2.2.13.1, MS-DTYP 2.4.3).
 type AccessMask uint32
 
-// Rights of files and pipes (MS-SMB2 2.2.13.1.1), and of directories where they are called
-// otherwise (2.2.13.1.2).
+// Rights of files and pipes (MS-SMB2 2.2.13.1.1). Some have another name for directories (2.2.13.1.2).
 const (
 	FileReadData        AccessMask = 0x00000001
 	FileListDirectory   AccessMask = 0x00000001
@@ -33,7 +32,7 @@ const (
 	GenericRead          AccessMask = 0x80000000
 )
 
-// What the generic rights of a file mean, and all rights there are (MS-FSA 2.1.5.1).
+// The rights that the generic rights of a file stand for, and the set of all rights (MS-FSA 2.1.5.1).
 const (
 	FileGenericRead    = ReadControl | FileReadData | FileReadAttributes | FileReadEA | Synchronize
 	FileGenericWrite   = ReadControl | FileWriteData | FileWriteAttributes | FileWriteEA | FileAppendData | Synchronize
@@ -43,7 +42,7 @@ const (
 	validAccess = FileAllAccess | AccessSystemSecurity | MaximumAllowed | GenericAll | GenericExecute | GenericWrite | GenericRead
 )
 
-// MapGeneric replaces the generic rights by what they mean for a file or directory.
+// MapGeneric replaces the generic rights by the rights that they stand for on a file or directory.
 func (a AccessMask) MapGeneric() AccessMask {
 	m := a &^ (GenericAll | GenericExecute | GenericWrite | GenericRead)
 	if a&GenericAll != 0 {
@@ -61,7 +60,7 @@ func (a AccessMask) MapGeneric() AccessMask {
 	return m
 }
 
-// Valid reports whether the mask asks for something, and only for rights that exist.
+// Valid reports whether the mask has at least one right, and only rights that exist.
 func (a AccessMask) Valid() bool { return a != 0 && a&^validAccess == 0 }
 
 // ShareAccess says what other opens may do (MS-SMB2 2.2.13).
@@ -74,13 +73,13 @@ const (
 	FileShareDelete ShareAccess = 0x00000004
 )
 
-// CreateDisposition says what to do if the file exists, and if not (MS-SMB2 2.2.13).
+// CreateDisposition says what to do if the file exists, and what if it does not (MS-SMB2 2.2.13).
 type CreateDisposition uint32
 
 // Create dispositions.
 const (
-	FileSupersede   CreateDisposition = 0 // replace, or create
-	FileOpen        CreateDisposition = 1 // open, or fail
+	FileSupersede   CreateDisposition = 0 // replace the file, or create it
+	FileOpen        CreateDisposition = 1 // open the file, or fail
 	FileCreate      CreateDisposition = 2 // fail, or create
 	FileOpenIf      CreateDisposition = 3 // open, or create
 	FileOverwrite   CreateDisposition = 4 // overwrite, or fail
@@ -151,7 +150,7 @@ const (
 	FileAttributeUnpinned           FileAttributes = 0x00100000
 	FileAttributeRecallOnDataAccess FileAttributes = 0x00400000
 
-	// FileAttributesSettable are those that FileBasicInformation sets.
+	// FileAttributesSettable are the attributes that a client can set by FileBasicInformation.
 	FileAttributesSettable = FileAttributeReadonly | FileAttributeHidden | FileAttributeSystem | FileAttributeArchive |
 		FileAttributeTemporary | FileAttributeOffline | FileAttributeNotContentIndexed
 )

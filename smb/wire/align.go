@@ -22,10 +22,10 @@ func zeros(b []byte, n int) []byte {
 	return b
 }
 
-// Uint16s is a list of 16-bit numbers as it is on the wire: dialects, ciphers, algorithms.
+// Uint16s is a list of 16-bit numbers in wire form: dialects, ciphers, algorithms.
 type Uint16s []byte
 
-// AppendUint16s appends numbers as such a list.
+// AppendUint16s appends numbers to b in the wire form of [Uint16s].
 func AppendUint16s[T ~uint16](b []byte, v ...T) Uint16s {
 	for _, n := range v {
 		b = le.AppendUint16(b, uint16(n))
@@ -33,10 +33,10 @@ func AppendUint16s[T ~uint16](b []byte, v ...T) Uint16s {
 	return b
 }
 
-// Len is how many numbers there are.
+// Len returns how many numbers the list has.
 func (u Uint16s) Len() int { return len(u) / 2 }
 
-// At is number i.
+// At returns number i.
 func (u Uint16s) At(i int) uint16 { return le.Uint16(u[2*i:]) }
 
 // Has reports whether n is in the list.

@@ -1,9 +1,9 @@
 package wire
 
-// ChangeNotifyWatchTree is the flag of a CHANGE_NOTIFY for everything below the directory (MS-SMB2 2.2.35).
+// ChangeNotifyWatchTree is the flag of a CHANGE_NOTIFY that watches the whole tree below the directory (MS-SMB2 2.2.35).
 const ChangeNotifyWatchTree uint16 = 0x0001
 
-// What a CHANGE_NOTIFY waits for (MS-SMB2 2.2.35).
+// CompletionFilter of a CHANGE_NOTIFY: the changes it waits for (MS-SMB2 2.2.35).
 const (
 	NotifyChangeFileName    uint32 = 0x00000001
 	NotifyChangeDirName     uint32 = 0x00000002
@@ -27,7 +27,7 @@ type ChangeNotifyRequest struct {
 	Filter       uint32
 }
 
-// ParseChangeNotifyRequest reads the request that msg is.
+// ParseChangeNotifyRequest reads the request msg.
 func ParseChangeNotifyRequest(msg []byte) (r ChangeNotifyRequest, err error) {
 	b, err := body(msg, 32, 32)
 	if err != nil {

@@ -11,10 +11,10 @@ const (
 	ChannelRDMATransform    Channel = 3
 )
 
-// RDMA reports whether the data is placed by RDMA.
+// RDMA reports whether the data travels by RDMA.
 func (c Channel) RDMA() bool { return c >= ChannelRDMAV1 && c <= ChannelRDMATransform }
 
-// channelInfo finds the channel info of a READ or WRITE. The fields mean nothing without a channel.
+// channelInfo returns the channel info of a READ or WRITE. Without a channel its fields are ignored.
 func channelInfo(msg []byte, c Channel, off, length uint16) ([]byte, error) {
 	if !c.RDMA() {
 		return nil, nil
@@ -24,13 +24,13 @@ func channelInfo(msg []byte, c Channel, off, length uint16) ([]byte, error) {
 
 const descriptorLen = 16
 
-// MaxDescriptors is how many descriptors a request can have: the length of the channel info is 16 bits.
+// MaxDescriptors is the largest number of descriptors in a request: the length of the channel info has 16 bits.
 const MaxDescriptors = 0xffff / descriptorLen
 
-// Descriptors is a list of SMBDirect Buffer Descriptors V1 as it is on the wire (MS-SMBD 2.2.3.1).
+// Descriptors is a list of SMBDirect Buffer Descriptors V1 in wire form (MS-SMBD 2.2.3.1).
 type Descriptors []byte
 
-// ParseDescriptors checks that info is such a list, and not empty.
+// ParseDescriptors checks that info is a list of descriptors and not empty.
 func ParseDescriptors(info []byte) (Descriptors, error) {
 	if len(info) == 0 || len(info)%descriptorLen != 0 {
 		return nil, malformed("descriptors of %d bytes", len(info))
@@ -38,16 +38,16 @@ func ParseDescriptors(info []byte) (Descriptors, error) {
 	return Descriptors(info), nil
 }
 
-// Len is how many descriptors there are.
+// Len returns the number of descriptors.
 func (d Descriptors) Len() int { return len(d) / descriptorLen }
 
-// At is descriptor i.
+// At returns descriptor i.
 func (d Descriptors) At(i int) (offset uint64, token, length uint32) {
 	b := d[descriptorLen*i:]
 	return le.Uint64(b), le.Uint32(b[8:]), le.Uint32(b[12:])
 }
 
-// Total is the sum of the lengths, bytes.
+// Total returns the sum of the lengths, bytes.
 func (d Descriptors) Total() uint64 {
 	n := uint64(0)
 	for i := range d.Len() {

@@ -9,7 +9,7 @@ type CloseRequest struct {
 	FileID FileID
 }
 
-// ParseCloseRequest reads the request that msg is.
+// ParseCloseRequest reads the request msg.
 func ParseCloseRequest(msg []byte) (r CloseRequest, err error) {
 	b, err := body(msg, 24, 24)
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *CloseResponse) Append(b []byte, _ int) []byte {
 	return le.AppendUint32(b, uint32(r.FileAttributes))
 }
 
-// ParseCloseResponse reads the response that msg is.
+// ParseCloseResponse reads the response msg.
 func ParseCloseResponse(msg []byte) (r CloseResponse, err error) {
 	b, err := body(msg, 60, 60)
 	if err != nil {

@@ -6,8 +6,9 @@ const CompressionLen = 16
 // CompressionFlagChained is the flag of a chained compression header (MS-SMB2 2.2.42).
 const CompressionFlagChained uint16 = 0x0001
 
-// CompressionHeader is an SMB2 COMPRESSION_TRANSFORM_HEADER, unchained (MS-SMB2 2.2.42.1). If
-// Flags have CompressionFlagChained it is the beginning of a chained one: Payloads reads that.
+// CompressionHeader is an unchained SMB2 COMPRESSION_TRANSFORM_HEADER (MS-SMB2 2.2.42.1). If Flags have
+// CompressionFlagChained, the header is a chained one: its payloads begin 8 bytes after its beginning
+// ([ParseCompressionPayload]).
 type CompressionHeader struct {
 	OriginalSize uint32 // bytes of the compressed segment when uncompressed
 	Algorithm    uint16
@@ -40,7 +41,7 @@ type CompressionPayload struct {
 	Data         []byte
 }
 
-// compressionSized reports whether payloads of the algorithm have a field OriginalPayloadSize.
+// compressionSized reports whether payloads of the algorithm have the field OriginalPayloadSize.
 func compressionSized(algorithm uint16) bool {
 	return algorithm != CompressionNone && algorithm != CompressionPatternV1
 }
@@ -64,8 +65,8 @@ func (p *PatternV1) Append(b []byte) []byte {
 	return le.AppendUint32(append(b, p.Pattern, 0, 0, 0), p.Repetitions)
 }
 
-// ParseCompressionPayload reads the payload at the beginning of b; the first one is
-// 8 bytes after the beginning of a chained header. rest is what follows.
+// ParseCompressionPayload reads the payload at the beginning of b and returns the bytes after it as rest. The first
+// payload is 8 bytes after the beginning of a chained header.
 func ParseCompressionPayload(b []byte) (p CompressionPayload, rest []byte, err error) {
 	if len(b) < 8 {
 		return p, nil, malformed("compression payload in %d bytes", len(b))

@@ -33,7 +33,7 @@ type CreateRequest struct {
 	Contexts           CreateContexts
 }
 
-// ParseCreateRequest reads the request that msg is.
+// ParseCreateRequest reads the request msg.
 func ParseCreateRequest(msg []byte) (r CreateRequest, err error) {
 	b, err := body(msg, 57, 56)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *CreateRequest) Append(b []byte, at int) []byte {
 		return append(b, r.Contexts...)
 	}
 	if len(r.Name) == 0 {
-		b = append(b, 0) // the buffer has one byte at least
+		b = append(b, 0) // the buffer has at least one byte
 	}
 	return b
 }
@@ -123,7 +123,7 @@ func (r *CreateResponse) Append(b []byte, at int) []byte {
 	return append(b, r.Contexts...)
 }
 
-// ParseCreateResponse reads the response that msg is.
+// ParseCreateResponse reads the response msg.
 func ParseCreateResponse(msg []byte) (r CreateResponse, err error) {
 	b, err := body(msg, 89, 88)
 	if err != nil {

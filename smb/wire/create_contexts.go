@@ -21,7 +21,7 @@ const (
 	CreatePosix                   = "\x93\xad\x25\x50\x9c\xb4\x11\xe7\xb4\x23\x83\xde\x96\x8b\xcd\x7c"
 )
 
-// CreateContexts are create contexts as they are on the wire, chained and checked (MS-SMB2 2.2.13.2).
+// CreateContexts is a list of create contexts in wire form whose chaining has been checked (MS-SMB2 2.2.13.2).
 type CreateContexts []byte
 
 const createContextLen = 16
@@ -74,7 +74,7 @@ func createContext(b []byte) (name, data, rest []byte, err error) {
 	return name, data, rest, nil
 }
 
-// All yields name and data of every context.
+// All yields the name and the data of every context.
 func (c CreateContexts) All() iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, data []byte) bool) {
 		for b := []byte(c); b != nil; {
@@ -87,7 +87,7 @@ func (c CreateContexts) All() iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Find is the data of the first context called name.
+// Find returns the data of the first context called name.
 func (c CreateContexts) Find(name string) (data []byte, ok bool) {
 	for n, d := range c.All() {
 		if string(n) == name {
@@ -97,7 +97,7 @@ func (c CreateContexts) Find(name string) (data []byte, ok bool) {
 	return nil, false
 }
 
-// Add appends a context with the data that body appends; nil means there is none.
+// Add appends a context with the data that body appends. If body is nil the context has no data.
 func (c *CreateContexts) Add(name string, body func([]byte) []byte) {
 	b := []byte(*c)
 	if len(b) > 0 {

@@ -1,6 +1,6 @@
 package wire
 
-// ParseDurableReconnect reads the data of DHnC: the file to be opened again (MS-SMB2 2.2.13.2.4).
+// ParseDurableReconnect reads the data of DHnC: the file ID of the open to reconnect to (MS-SMB2 2.2.13.2.4).
 func ParseDurableReconnect(d []byte) (FileID, error) {
 	if len(d) != 16 {
 		return FileID{}, malformed("DHnC of %d bytes", len(d))
@@ -90,12 +90,13 @@ func ParseAppInstanceID(d []byte) (GUID, error) {
 	return getGUID(d[4:]), nil
 }
 
-// AppendAppInstanceID appends that data.
+// AppendAppInstanceID appends the data of CreateAppInstanceID.
 func AppendAppInstanceID(b []byte, id GUID) []byte {
 	return append(append(b, 20, 0, 0, 0), id[:]...)
 }
 
-// AppInstanceVersion is the version of an application's instance; High counts first (MS-SMB2 2.2.13.2.15).
+// AppInstanceVersion is the version of an application's instance: versions compare by High, then by Low (MS-SMB2
+// 2.2.13.2.15).
 type AppInstanceVersion struct{ High, Low uint64 }
 
 // ParseAppInstanceVersion reads the data of CreateAppInstanceVersion.
@@ -106,7 +107,7 @@ func ParseAppInstanceVersion(d []byte) (v AppInstanceVersion, err error) {
 	return AppInstanceVersion{le.Uint64(d[8:]), le.Uint64(d[16:])}, nil
 }
 
-// Append appends that data.
+// Append appends the data of CreateAppInstanceVersion.
 func (v *AppInstanceVersion) Append(b []byte) []byte {
 	b = append(b, 24, 0, 0, 0, 0, 0, 0, 0)
 	return le.AppendUint64(le.AppendUint64(b, v.High), v.Low)

@@ -1,6 +1,6 @@
 package wire
 
-// LeaseState is what a lease allows to cache (MS-SMB2 2.2.13.2.8).
+// LeaseState says what a lease allows the client to cache (MS-SMB2 2.2.13.2.8).
 type LeaseState uint32
 
 // Bits of LeaseState.
@@ -30,7 +30,7 @@ type Lease struct {
 	Epoch     uint16   // version 2
 }
 
-// ParseLease reads the data of RqLs, which tells its version by its length.
+// ParseLease reads the data of RqLs. Its length says which version it is.
 func ParseLease(d []byte) (l Lease, err error) {
 	switch len(d) {
 	case 32:

@@ -1,7 +1,7 @@
 package wire
 
-// ParseMaximalAccess reads the data of MxAc in a request: the time the client knows, or
-// 0. Access is answered when it is 0 or not the file's time of change (MS-SMB2 2.2.13.2.5).
+// ParseMaximalAccess reads the data of MxAc in a request: the time of change that the client knows, or 0. The server
+// answers with the access unless that time is the file's time of change (MS-SMB2 2.2.13.2.5).
 func ParseMaximalAccess(d []byte) (Filetime, error) {
 	switch len(d) {
 	case 0:
@@ -58,7 +58,7 @@ func ParseAllocationSize(d []byte) (uint64, error) {
 // AppendAllocationSize appends the data of AlSi.
 func AppendAllocationSize(b []byte, n uint64) []byte { return le.AppendUint64(b, n) }
 
-// ParseTimewarp reads the data of TWrp: which snapshot is meant (MS-SMB2 2.2.13.2.7).
+// ParseTimewarp reads the data of TWrp: the time of the snapshot to open (MS-SMB2 2.2.13.2.7).
 func ParseTimewarp(d []byte) (Filetime, error) {
 	if len(d) != 8 {
 		return 0, malformed("TWrp of %d bytes", len(d))
@@ -66,7 +66,7 @@ func ParseTimewarp(d []byte) (Filetime, error) {
 	return getFiletime(d), nil
 }
 
-// ParsePosixCreate reads the data of CreatePosix in a request: the mode of what is created
+// ParsePosixCreate reads the data of CreatePosix in a request: the mode of a file or directory that is created
 // (SMB 3.1.1 POSIX Extensions 2.2.13.2.16).
 func ParsePosixCreate(d []byte) (mode uint32, err error) {
 	if len(d) != 4 {
@@ -75,7 +75,7 @@ func ParsePosixCreate(d []byte) (mode uint32, err error) {
 	return le.Uint32(d), nil
 }
 
-// AppendPosixCreate appends that data.
+// AppendPosixCreate appends the data of CreatePosix in a request.
 func AppendPosixCreate(b []byte, mode uint32) []byte { return le.AppendUint32(b, mode) }
 
 // PosixCreated is the CreatePosix of a response (SMB 3.1.1 POSIX Extensions 2.2.14.2.16).
@@ -107,7 +107,7 @@ func ParsePosixCreated(d []byte) (p PosixCreated, err error) {
 	return p, err
 }
 
-// twoSIDs splits what two SIDs one after the other are; more bytes may follow them (MS-DTYP 2.4.2.2).
+// twoSIDs returns the two SIDs at the beginning of b; more bytes may follow them (MS-DTYP 2.4.2.2).
 func twoSIDs(b []byte) (first, second []byte, err error) {
 	for _, s := range []*[]byte{&first, &second} {
 		if len(b) < 8 || b[0] != 1 || b[1] > 15 || len(b) < 8+4*int(b[1]) {

@@ -2,12 +2,12 @@ package wire
 
 // ErrorResponse is an SMB2 ERROR Response (MS-SMB2 2.2.2).
 type ErrorResponse struct {
-	// ContextCount is how many error contexts Data is, in 3.1.1.
+	// ContextCount is the number of error contexts in Data, in 3.1.1.
 	ContextCount uint8
 	Data         []byte
 }
 
-// Append appends the body of the response. An error that says nothing has one byte of data that does not count.
+// Append appends the body of the response. Without data it appends one byte, which ByteCount does not include.
 func (r *ErrorResponse) Append(b []byte, _ int) []byte {
 	b = le.AppendUint16(b, 9)
 	b = append(b, r.ContextCount, 0)
@@ -18,7 +18,7 @@ func (r *ErrorResponse) Append(b []byte, _ int) []byte {
 	return append(b, r.Data...)
 }
 
-// ParseErrorResponse reads the response that msg is.
+// ParseErrorResponse reads the response msg.
 func ParseErrorResponse(msg []byte) (r ErrorResponse, err error) {
 	b, err := body(msg, 9, 8)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *ErrorContext) Append(b []byte) []byte {
 	return append(le.AppendUint32(b, c.ID), c.Data...)
 }
 
-// ParseErrorContext reads the first context of an ErrorResponse's Data; rest is what follows it.
+// ParseErrorContext reads the first context of an ErrorResponse's Data and returns the bytes after it as rest.
 func ParseErrorContext(d []byte) (c ErrorContext, rest []byte, err error) {
 	if len(d) < 8 || uint64(le.Uint32(d)) > uint64(len(d)-8) {
 		return c, nil, malformed("error context in %d bytes", len(d))
@@ -57,7 +57,7 @@ func ParseErrorContext(d []byte) (c ErrorContext, rest []byte, err error) {
 	return c, d[min(align(end, 8), uint64(len(d))):], nil
 }
 
-// AppendBufferTooSmall appends the error data of STATUS_BUFFER_TOO_SMALL: how many bytes are needed (MS-SMB2 2.2.2.2).
+// AppendBufferTooSmall appends the error data of STATUS_BUFFER_TOO_SMALL: the number of bytes needed (MS-SMB2 2.2.2.2).
 func AppendBufferTooSmall(b []byte, need uint32) []byte { return le.AppendUint32(b, need) }
 
 // SymlinkRelative is the flag of a link whose target is relative (MS-SMB2 2.2.2.2.1).
@@ -65,9 +65,9 @@ const SymlinkRelative uint32 = 0x00000001
 
 // SymlinkError is a Symbolic Link Error Response: the data of STATUS_STOPPED_ON_SYMLINK (MS-SMB2 2.2.2.2.1).
 type SymlinkError struct {
-	Unparsed   uint16 // bytes at the end of the name that come after the link
+	Unparsed   uint16 // bytes of the name behind the link
 	Substitute []byte // target, UTF-16LE
-	Print      []byte // target to be shown, UTF-16LE
+	Print      []byte // target to show to users, UTF-16LE
 	Flags      uint32
 }
 

@@ -3,7 +3,7 @@ package wire
 // FlushRequest is an SMB2 FLUSH Request (MS-SMB2 2.2.17). Its response is empty.
 type FlushRequest struct{ FileID FileID }
 
-// ParseFlushRequest reads the request that msg is.
+// ParseFlushRequest reads the request msg.
 func ParseFlushRequest(msg []byte) (r FlushRequest, err error) {
 	b, err := body(msg, 24, 24)
 	if err != nil {

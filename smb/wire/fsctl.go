@@ -60,7 +60,7 @@ const (
 	FsctlDuplicateExtentsToFileEx  FsctlCode = 0x000983e8
 )
 
-// String is the code in hexadecimal, as documents and traces show it.
+// String returns the code in hexadecimal, as the specifications and traces show it.
 func (c FsctlCode) String() string { return fmt.Sprintf("FSCTL %#08x", uint32(c)) }
 
 // ParseResiliency reads the input of FSCTL_LMR_REQUEST_RESILIENCY: the timeout, ms (MS-SMB2 2.2.31.3).
@@ -71,12 +71,12 @@ func ParseResiliency(b []byte) (timeout uint32, err error) {
 	return le.Uint32(b), nil
 }
 
-// AppendResiliency appends that input.
+// AppendResiliency appends the input of FSCTL_LMR_REQUEST_RESILIENCY.
 func AppendResiliency(b []byte, timeout uint32) []byte {
 	return le.AppendUint32(le.AppendUint32(b, timeout), 0)
 }
 
-// ParseSetSparse reads the input of FSCTL_SET_SPARSE; without input it means true (MS-FSCC 2.3.83).
+// ParseSetSparse reads the input of FSCTL_SET_SPARSE. Empty input means true (MS-FSCC 2.3.83).
 func ParseSetSparse(b []byte) bool { return len(b) == 0 || b[0] != 0 }
 
 // ParseCompressionFormat reads the input of FSCTL_SET_COMPRESSION (MS-FSCC 2.3.67).
@@ -99,7 +99,7 @@ func AppendCompressionFormat(b []byte, f uint16) []byte { return le.AppendUint16
 
 // AppendSnapshots appends the output of FSCTL_SRV_ENUMERATE_SNAPSHOTS for a volume that has none (MS-SMB2 2.2.32.2).
 func AppendSnapshots(b []byte) []byte {
-	// Two characters of 0 end the empty list; they count when their length is asked for, but 16 bytes are sent in any case.
+	// Two zero characters end the empty list. The length field counts them, but the output has 16 bytes in any case.
 	return zeros(append(zeros(b, 8), 2), 7)
 }
 
@@ -114,7 +114,7 @@ func (o *ObjectID) Append(b []byte) []byte {
 	return append(append(b, o.BirthObjectID[:]...), o.DomainID[:]...)
 }
 
-// ParseObjectID reads that output.
+// ParseObjectID reads the output of FSCTL_CREATE_OR_GET_OBJECT_ID and FSCTL_GET_OBJECT_ID.
 func ParseObjectID(b []byte) (o ObjectID, err error) {
 	if err = atLeast(b, 64); err != nil {
 		return o, err

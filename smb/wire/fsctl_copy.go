@@ -3,10 +3,10 @@ package wire
 // ResumeKey identifies an open as the source of server-side copies (MS-SMB2 2.2.32.3).
 type ResumeKey [24]byte
 
-// AppendResumeKey appends the output of FSCTL_SRV_REQUEST_RESUME_KEY. Its context is empty, but four bytes are there for it.
+// AppendResumeKey appends the output of FSCTL_SRV_REQUEST_RESUME_KEY. Its context is empty but takes four bytes.
 func AppendResumeKey(b []byte, k ResumeKey) []byte { return zeros(append(b, k[:]...), 8) }
 
-// ParseResumeKey reads that output.
+// ParseResumeKey reads the output of FSCTL_SRV_REQUEST_RESUME_KEY.
 func ParseResumeKey(b []byte) (k ResumeKey, err error) {
 	if err = atLeast(b, 28); err != nil {
 		return k, err
@@ -25,7 +25,8 @@ const (
 	copychunkLen      = 24
 )
 
-// Copychunks is SRV_COPYCHUNK_COPY: what FSCTL_SRV_COPYCHUNK and FSCTL_SRV_COPYCHUNK_WRITE shall copy (MS-SMB2 2.2.31.1).
+// Copychunks is SRV_COPYCHUNK_COPY: the ranges that FSCTL_SRV_COPYCHUNK and FSCTL_SRV_COPYCHUNK_WRITE copy (MS-SMB2
+// 2.2.31.1).
 type Copychunks struct {
 	Source ResumeKey
 	chunks []byte
@@ -41,10 +42,10 @@ func ParseCopychunks(b []byte) (c Copychunks, err error) {
 	return c, err
 }
 
-// Len is how many chunks there are.
+// Len returns the number of chunks.
 func (c *Copychunks) Len() int { return len(c.chunks) / copychunkLen }
 
-// At is chunk i.
+// At returns chunk i.
 func (c *Copychunks) At(i int) Copychunk {
 	b := c.chunks[copychunkLen*i:]
 	return Copychunk{le.Uint64(b), le.Uint64(b[8:]), le.Uint32(b[16:])}
@@ -62,12 +63,12 @@ func (c *Copychunks) Append(b []byte) []byte {
 	return append(le.AppendUint32(b, 0), c.chunks...)
 }
 
-// CopychunkResponse is SRV_COPYCHUNK_RESPONSE: what was copied, or, with STATUS_INVALID_PARAMETER
-// because it was too much, how much is allowed (MS-SMB2 2.2.32.1).
+// CopychunkResponse is SRV_COPYCHUNK_RESPONSE: the amounts copied. If the request exceeded the server's limits
+// (STATUS_INVALID_PARAMETER) it holds the limits (MS-SMB2 2.2.32.1).
 type CopychunkResponse struct {
-	Chunks     uint32 // written, or allowed
-	ChunkBytes uint32 // of the chunk that was not written whole, or the most of one
-	TotalBytes uint32 // written, or the most of all
+	Chunks     uint32 // written, or the limit
+	ChunkBytes uint32 // written of a chunk that was not written whole, or the limit of one chunk
+	TotalBytes uint32 // written, or the limit of all chunks together
 }
 
 // Append appends the output.
@@ -83,7 +84,7 @@ func ParseCopychunkResponse(b []byte) (r CopychunkResponse, err error) {
 	return CopychunkResponse{le.Uint32(b), le.Uint32(b[4:]), le.Uint32(b[8:])}, nil
 }
 
-// DuplicateExtents is SMB2_DUPLICATE_EXTENTS_DATA, or _EX which has the flags (MS-FSCC 2.3.7.2, 2.3.9.2).
+// DuplicateExtents is SMB2_DUPLICATE_EXTENTS_DATA, or its _EX form, which has Flags (MS-FSCC 2.3.7.2, 2.3.9.2).
 type DuplicateExtents struct {
 	Source                     FileID
 	SourceOffset, TargetOffset uint64 // bytes
@@ -91,7 +92,7 @@ type DuplicateExtents struct {
 	Flags                      uint32 // of _EX
 }
 
-// DuplicateExtentsSourceAtomic is the flag of a DuplicateExtents that is done as a whole or not at all (MS-FSCC 2.3.9.2).
+// DuplicateExtentsSourceAtomic is the flag of a DuplicateExtents that must be done as a whole or not at all (MS-FSCC 2.3.9.2).
 const DuplicateExtentsSourceAtomic uint32 = 0x00000001
 
 const (
@@ -107,7 +108,7 @@ func ParseDuplicateExtents(b []byte) (d DuplicateExtents, err error) {
 	return DuplicateExtents{Source: getFileID(b), SourceOffset: le.Uint64(b[16:]), TargetOffset: le.Uint64(b[24:]), Count: le.Uint64(b[32:])}, nil
 }
 
-// Append appends that input.
+// Append appends the input of FSCTL_DUPLICATE_EXTENTS_TO_FILE.
 func (d *DuplicateExtents) Append(b []byte) []byte {
 	b = le.AppendUint64(d.Source.append(b), d.SourceOffset)
 	return le.AppendUint64(le.AppendUint64(b, d.TargetOffset), d.Count)
@@ -123,7 +124,7 @@ func ParseDuplicateExtentsEx(b []byte) (d DuplicateExtents, err error) {
 	return d, err
 }
 
-// AppendEx appends that input.
+// AppendEx appends the input of FSCTL_DUPLICATE_EXTENTS_TO_FILE_EX.
 func (d *DuplicateExtents) AppendEx(b []byte) []byte {
 	b = d.Append(le.AppendUint64(b, duplicateExLen))
 	return le.AppendUint32(le.AppendUint32(b, d.Flags), 0)

@@ -2,7 +2,8 @@ package wire
 
 import "net/netip"
 
-// ValidateNegotiate is VALIDATE_NEGOTIATE_INFO: the request, or the response, which has one dialect (MS-SMB2 2.2.31.4, 2.2.32.6).
+// ValidateNegotiate is VALIDATE_NEGOTIATE_INFO: the request (MS-SMB2 2.2.31.4), or the response, which has one dialect
+// (2.2.32.6).
 type ValidateNegotiate struct {
 	Capabilities Capabilities
 	GUID         GUID
@@ -33,7 +34,7 @@ func (v *ValidateNegotiate) append(b []byte) []byte {
 	return le.AppendUint16(b, v.SecurityMode)
 }
 
-// AppendResponse appends the output, with the only dialect.
+// AppendResponse appends the output, which has one dialect.
 func (v *ValidateNegotiate) AppendResponse(b []byte) []byte {
 	return append(v.append(b), v.Dialects[:2]...)
 }
@@ -68,7 +69,7 @@ const (
 	familyInterNetworkV6 = 0x0017
 )
 
-// AddNetworkInterface adds n; it reports whether there was room.
+// AddNetworkInterface adds n. It reports whether there was room.
 func (l *List) AddNetworkInterface(n *NetworkInterface) bool {
 	b := l.begin(8)
 	start := len(b)
@@ -85,7 +86,8 @@ func (l *List) AddNetworkInterface(n *NetworkInterface) bool {
 	return l.end(zeros(b, start+networkInterfaceLen-len(b)), start)
 }
 
-// ParseNetworkInterfaces reads the output of FSCTL_QUERY_NETWORK_INTERFACE_INFO. Addresses of other families are left out.
+// ParseNetworkInterfaces reads the output of FSCTL_QUERY_NETWORK_INTERFACE_INFO. It leaves out addresses that are
+// neither IPv4 nor IPv6.
 func ParseNetworkInterfaces(b []byte) (list []NetworkInterface, err error) {
 	if len(b) == 0 {
 		return nil, nil

@@ -32,7 +32,7 @@ type PipePeek struct {
 	State         uint32 // 3: connected
 	ReadAvailable uint32 // bytes
 	Messages      uint32
-	MessageLength uint32 // bytes of the first one
+	MessageLength uint32 // bytes of the first message
 	Data          []byte
 }
 

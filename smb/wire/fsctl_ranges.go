@@ -9,12 +9,12 @@ const rangeLen = 16
 
 func getRange(b []byte) Range { return Range{le.Uint64(b), le.Uint64(b[8:])} }
 
-// Append appends the range: an entry of the output of FSCTL_QUERY_ALLOCATED_RANGES, or its input (MS-FSCC 2.3.53, 2.3.54).
+// Append appends the range: the input of FSCTL_QUERY_ALLOCATED_RANGES, or an entry of its output (MS-FSCC 2.3.53, 2.3.54).
 func (r *Range) Append(b []byte) []byte {
 	return le.AppendUint64(le.AppendUint64(b, r.Offset), r.Length)
 }
 
-// Valid reports whether the range is one of 63-bit offsets.
+// Valid reports whether the range's offset and end fit into 63 bits.
 func (r *Range) Valid() bool {
 	return r.Offset < 1<<63 && r.Length < 1<<63 && r.Offset+r.Length <= 1<<63-1
 }
@@ -27,7 +27,7 @@ func ParseRange(b []byte) (r Range, err error) {
 	return getRange(b), nil
 }
 
-// Ranges is a list of ranges as it is on the wire.
+// Ranges is a list of ranges in wire form.
 type Ranges []byte
 
 // ParseRanges checks the output of FSCTL_QUERY_ALLOCATED_RANGES.
@@ -38,7 +38,7 @@ func ParseRanges(b []byte) (Ranges, error) {
 	return Ranges(b), nil
 }
 
-// Len is how many ranges there are.
+// Len returns the number of ranges.
 func (r Ranges) Len() int { return len(r) / rangeLen }
 
 // All yields every range.
@@ -52,7 +52,7 @@ func (r Ranges) All() iter.Seq[Range] {
 // ZeroData is FILE_ZERO_DATA_INFORMATION: the input of FSCTL_SET_ZERO_DATA (MS-FSCC 2.3.85).
 type ZeroData struct {
 	Offset uint64 // bytes
-	Beyond uint64 // bytes: the first that is not zeroed
+	Beyond uint64 // end of the range: the first byte that is not zeroed
 }
 
 // ParseZeroData reads the input.
@@ -75,16 +75,16 @@ func ParseTrim(b []byte) (key uint32, ranges Ranges, err error) {
 	return le.Uint32(b), ranges, err
 }
 
-// AppendTrim appends that input.
+// AppendTrim appends the input of FSCTL_FILE_LEVEL_TRIM.
 func AppendTrim(b []byte, key uint32, ranges Ranges) []byte {
 	b = le.AppendUint32(le.AppendUint32(b, key), uint32(ranges.Len()))
 	return append(b, ranges...)
 }
 
-// AppendTrimmed appends the output of FSCTL_FILE_LEVEL_TRIM: how many ranges were processed (MS-FSCC 2.3.16).
+// AppendTrimmed appends the output of FSCTL_FILE_LEVEL_TRIM: the number of ranges processed (MS-FSCC 2.3.16).
 func AppendTrimmed(b []byte, n uint32) []byte { return le.AppendUint32(b, n) }
 
-// FileRegions is the input of FSCTL_QUERY_FILE_REGIONS (MS-FSCC 2.3.55). Without input it is the whole file.
+// FileRegions is the input of FSCTL_QUERY_FILE_REGIONS (MS-FSCC 2.3.55). Empty input means the whole file.
 type FileRegions struct {
 	Range
 	Usage uint32
@@ -109,8 +109,8 @@ func (q *FileRegions) Append(b []byte) []byte {
 	return le.AppendUint32(le.AppendUint32(q.Range.Append(b), q.Usage), 0)
 }
 
-// AppendFileRegions appends the output of FSCTL_QUERY_FILE_REGIONS: those of regions that fit in limit bytes (MS-FSCC 2.3.56). all
-// reports whether they all did.
+// AppendFileRegions appends the output of FSCTL_QUERY_FILE_REGIONS: as many of regions as fit in limit bytes (MS-FSCC
+// 2.3.56). all reports whether all of them fit.
 func AppendFileRegions(b []byte, regions []FileRegions, limit int) (out []byte, all bool) {
 	n := min(len(regions), max(limit-16, 0)/24)
 	b = le.AppendUint32(b, 0)

@@ -15,11 +15,11 @@ const (
 // ReparseMicrosoft is the bit of tags whose data has no GUID before it (MS-FSCC 2.1.2.1).
 const ReparseMicrosoft uint32 = 0x80000000
 
-// MaxReparseData is the longest data of a reparse point, bytes (MS-FSCC 2.1.2.2).
+// MaxReparseData is the largest length of a reparse point's data, bytes (MS-FSCC 2.1.2.2).
 const MaxReparseData = 16 << 10
 
-// Reparse is a REPARSE_DATA_BUFFER or, with a tag that is not of Microsoft, a
-// REPARSE_GUID_DATA_BUFFER: FSCTL_GET_REPARSE_POINT and FSCTL_SET_REPARSE_POINT (MS-FSCC 2.1.2.2, 2.1.2.3).
+// Reparse is the buffer of FSCTL_GET_REPARSE_POINT and FSCTL_SET_REPARSE_POINT: a REPARSE_DATA_BUFFER (MS-FSCC 2.1.2.2)
+// or, if the tag is not Microsoft's, a REPARSE_GUID_DATA_BUFFER (2.1.2.3).
 type Reparse struct {
 	Tag  uint32
 	GUID GUID
@@ -61,7 +61,7 @@ func (r *Reparse) Append(b []byte) []byte {
 // SymlinkReparse is the data of a Reparse with ReparseTagSymlink (MS-FSCC 2.1.2.4).
 type SymlinkReparse struct {
 	Substitute string // target, with backslashes
-	Print      string // target to be shown
+	Print      string // target to show to users
 	Flags      uint32 // SymlinkRelative
 }
 

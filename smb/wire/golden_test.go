@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// samba has messages, contexts and information classes that Samba 4.17's clients and server
-// exchanged: what each is, and its bytes.
+// samba holds messages, contexts and information classes that the clients and the server of Samba 4.17
+// exchanged. Each line has the kind of an item and its bytes.
 //
 //go:embed testdata/samba.txt
 var samba string
 
-// same parses b, checks that appending it gives the very same bytes, and formats it.
+// same parses b, checks that appending the result yields the same bytes, and formats it.
 func same[T any](parse func([]byte) (T, error), app func(*T, []byte) []byte) func([]byte) (string, error) {
 	return func(b []byte) (string, error) {
 		v, err := parse(b)
@@ -29,14 +29,14 @@ func same[T any](parse func([]byte) (T, error), app func(*T, []byte) []byte) fun
 	}
 }
 
-// sameMessage does it with a message, whose header it takes over.
+// sameMessage is same for a message: it copies the header and compares the body.
 func sameMessage[T any](parse func([]byte) (T, error), app func(*T, []byte, int) []byte) func([]byte) (string, error) {
 	return func(b []byte) (string, error) {
 		return same(parse, func(v *T, to []byte) []byte { return app(v, append(to, b[:HeaderLen]...), 0) })(b)
 	}
 }
 
-// sameList does it with a list of entries.
+// sameList is same for a list of entries.
 func sameList[T any](parse func([]byte) ([]T, error), add func(*List, *T) bool) func([]byte) (string, error) {
 	return same(parse, func(v *[]T, b []byte) []byte {
 		l := NewList(b, 1<<20)
@@ -149,7 +149,7 @@ var goldenChecks = map[string]func([]byte) (string, error){
 	"ioctl out 0x001480f2": same(ParseCopychunkResponse, (*CopychunkResponse).Append),
 }
 
-// goldenMeans is what some of them mean, in the form of %+v.
+// goldenMeans is the expected value of some items of samba, formatted by %+v.
 var goldenMeans = map[string]string{
 	"NEGOTIATE resp":       "Dialect:3.1.1",
 	"TREE_CONNECT resp":    "ShareType:2 ",

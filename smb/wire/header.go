@@ -20,7 +20,7 @@ const (
 	ProtocolCompress  uint32 = 0x424d53fc
 )
 
-// ErrMalformed is the error of every parser: the message does not say what it must.
+// ErrMalformed is the error of every parser: a length, offset or fixed field of the message is wrong.
 var ErrMalformed = errors.New("smb/wire: malformed message")
 
 func malformed(format string, args ...any) error {
@@ -51,7 +51,7 @@ const (
 	CmdQueryInfo
 	CmdSetInfo
 	CmdOplockBreak
-	Commands // how many there are
+	Commands // number of commands
 )
 
 var commandNames = [Commands]string{
@@ -84,12 +84,12 @@ const (
 // Header is an SMB2 header, synchronous or asynchronous (MS-SMB2 2.2.1.1, 2.2.1.2).
 type Header struct {
 	CreditCharge uint16
-	// Status of a response. In requests of dialect 3.x its low half is the ChannelSequence.
+	// Status is the status of a response. In requests of dialect 3.x its low half is the ChannelSequence.
 	Status    Status
 	Command   Command
 	Credits   uint16 // requested, or granted
 	Flags     HeaderFlags
-	Next      uint32 // offset of the next message of a compound, or 0
+	Next      uint32 // offset of the next message of a compound from this header, or 0
 	MessageID uint64
 	AsyncID   uint64 // with FlagAsyncCommand, instead of TreeID
 	TreeID    uint32
@@ -152,8 +152,8 @@ func (h *Header) Append(b []byte) []byte {
 // Put overwrites the header at the beginning of b, which has room for it.
 func (h *Header) Put(b []byte) { h.Append(b[:0:HeaderLen]) }
 
-// body returns the fixed part of the body of msg, which begins with its header:
-// at least fixed bytes, of which the first two are the structure size.
+// body returns the body of msg, which begins with its header. It checks that the body has at least fixed bytes and
+// begins with the structure size.
 func body(msg []byte, size uint16, fixed int) ([]byte, error) {
 	if len(msg) < HeaderLen+fixed {
 		return nil, malformed("%d bytes, %d are needed", len(msg), HeaderLen+fixed)
@@ -165,8 +165,8 @@ func body(msg []byte, size uint16, fixed int) ([]byte, error) {
 	return b, nil
 }
 
-// span returns length bytes of msg at offset, counted from its header. Length zero is
-// nothing, wherever it claims to be.
+// span returns length bytes of msg at offset, counted from its header. If length is zero it ignores offset and
+// returns nothing.
 func span(msg []byte, offset, length uint64) ([]byte, error) {
 	if length == 0 {
 		return nil, nil
@@ -180,7 +180,7 @@ func span(msg []byte, offset, length uint64) ([]byte, error) {
 // FileID is an SMB2_FILEID (MS-SMB2 2.2.14.1).
 type FileID struct{ Persistent, Volatile uint64 }
 
-// AnyFile is the FileID that means "that of the request before" in a related compound.
+// AnyFile is the FileID that stands for the file of the previous request in a related compound.
 var AnyFile = FileID{^uint64(0), ^uint64(0)}
 
 func getFileID(b []byte) FileID { return FileID{le.Uint64(b), le.Uint64(b[8:])} }

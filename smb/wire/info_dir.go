@@ -1,14 +1,14 @@
 package wire
 
 // DirEntry is an entry of a directory in any of its classes (MS-FSCC 2.4.8, 2.4.10, 2.4.17 to
-// 2.4.24, 2.4.33; SMB 3.1.1 POSIX Extensions 2.2.33.1). A class takes what it has.
+// 2.4.24, 2.4.33; SMB 3.1.1 POSIX Extensions 2.2.33.1). Each class uses the fields that it has.
 type DirEntry struct {
 	FileIndex      uint32
 	Times          Times
 	EndOfFile      uint64 // bytes
 	AllocationSize uint64 // bytes
 	FileAttributes FileAttributes
-	EASize         uint32 // bytes; of a reparse point its tag, in all classes but IdExtd
+	EASize         uint32 // bytes; for a reparse point its tag, in all classes but IdExtd
 	ReparseTag     uint32 // IdExtd, posix
 	ShortName      string // Both, IdBoth: 12 characters at most
 	FileID         uint64 // IdBoth, IdFull, IdExtd, posix
@@ -19,7 +19,7 @@ type DirEntry struct {
 	Name           string
 }
 
-// dirNameAt is where the name begins in an entry of the class, bytes; 0 for posix, where it varies.
+// dirNameAt is the offset of the name in an entry of the class, bytes; 0 for posix, where it varies.
 func dirNameAt(c InfoClass) (at int, ok bool) {
 	switch c {
 	case FileDirectoryInformation:
@@ -42,7 +42,7 @@ func dirNameAt(c InfoClass) (at int, ok bool) {
 	return 0, false
 }
 
-// IsDirClass reports whether QUERY_DIRECTORY has the class.
+// IsDirClass reports whether c is a class of QUERY_DIRECTORY.
 func IsDirClass(c InfoClass) bool {
 	_, ok := dirNameAt(c)
 	return ok
@@ -53,7 +53,7 @@ const (
 	shortNameLen = 24
 )
 
-// AddDirEntry adds e in class c, which IsDirClass; it reports whether there was room.
+// AddDirEntry adds e in class c, for which IsDirClass is true. It reports whether there was room.
 func (l *List) AddDirEntry(c InfoClass, e *DirEntry) bool {
 	b := l.begin(dirAlign)
 	start := len(b)
@@ -101,7 +101,7 @@ func (e *DirEntry) appendShortName(b []byte) []byte {
 	return zeros(b[:at+2+n], shortNameLen-n)
 }
 
-// ParseDirEntries reads the entries of class c that b is; the output of a QUERY_DIRECTORY.
+// ParseDirEntries reads b, the output of a QUERY_DIRECTORY with class c.
 func ParseDirEntries(c InfoClass, b []byte) (list []DirEntry, err error) {
 	at, ok := dirNameAt(c)
 	if !ok {

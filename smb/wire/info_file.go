@@ -15,8 +15,8 @@ func (t *Times) append(b []byte) []byte {
 	return t.Change.append(t.LastWrite.append(t.LastAccess.append(t.Creation.append(b))))
 }
 
-// BasicInfo is FileBasicInformation (MS-FSCC 2.4.7). When set, times have the special
-// values of Filetime, and attributes 0 stay as they are.
+// BasicInfo is FileBasicInformation (MS-FSCC 2.4.7). In a SET_INFO, times may have the special values of [Filetime],
+// and attributes of 0 mean no change.
 type BasicInfo struct {
 	Times
 	FileAttributes FileAttributes
@@ -26,7 +26,7 @@ const basicLen = 40
 
 // ParseBasicInfo reads the class.
 func ParseBasicInfo(b []byte) (i BasicInfo, err error) {
-	// The last four bytes are reserved, and not always there.
+	// The last four bytes are reserved; some clients leave them out.
 	if err = atLeast(b, basicLen-4); err != nil {
 		return i, err
 	}
@@ -132,7 +132,7 @@ func ParseNameInfo(b []byte) (string, error) {
 	return UTF16(n)
 }
 
-// AppendNameInfo appends such a class.
+// AppendNameInfo appends a class that ParseNameInfo reads.
 func AppendNameInfo(b []byte, name string) []byte {
 	at := len(b)
 	b = AppendUTF16(le.AppendUint32(b, 0), name)

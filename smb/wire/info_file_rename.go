@@ -3,7 +3,7 @@ package wire
 // RenameInfo is FileRenameInformation, FileRenameInformationEx, FileLinkInformation or
 // FileLinkInformationEx (MS-FSCC 2.4.42.2, 2.4.43, 2.4.28.2).
 type RenameInfo struct {
-	Flags         uint32 // RenameReplaceIfExists alone, if the class is none of the Ex
+	Flags         uint32 // classes without Ex have only RenameReplaceIfExists
 	RootDirectory uint64 // 0
 	Name          string // new name, relative to the share
 }
@@ -16,12 +16,12 @@ const (
 	RenameIgnoreReadonlyAttribute uint32 = 0x00000040
 )
 
-// renameEx reports whether the class has flags of 32 bits, and not of a byte.
+// renameEx reports whether the flags of the class have 32 bits; otherwise they are one byte.
 func renameEx(c InfoClass) bool {
 	return c == FileRenameInformationEx || c == FileLinkInformationEx
 }
 
-// ParseRenameInfo reads the class c.
+// ParseRenameInfo reads b as class c.
 func ParseRenameInfo(c InfoClass, b []byte) (i RenameInfo, err error) {
 	if err = atLeast(b, 20); err != nil {
 		return i, err
@@ -36,7 +36,7 @@ func ParseRenameInfo(c InfoClass, b []byte) (i RenameInfo, err error) {
 	return i, err
 }
 
-// Append appends the class c.
+// Append appends r as class c.
 func (i *RenameInfo) Append(c InfoClass, b []byte) []byte {
 	flags := i.Flags
 	if !renameEx(c) {

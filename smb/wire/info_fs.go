@@ -163,7 +163,7 @@ func (i *FsAttributeInfo) Append(b []byte) []byte {
 	return AppendNameInfo(b, i.Name)
 }
 
-// FsControlInfo is FileFsControlInformation: quotas, of which there are none (MS-FSCC 2.5.2).
+// FsControlInfo is FileFsControlInformation: quotas, which the server does not have (MS-FSCC 2.5.2).
 type FsControlInfo struct {
 	FreeSpaceStartFiltering uint64 // bytes
 	FreeSpaceThreshold      uint64 // bytes
@@ -260,7 +260,7 @@ func (i *FsSectorSizeInfo) Append(b []byte) []byte {
 	return b
 }
 
-// FsPosixInfo is FileFsPosixInformation: what statfs(2) tells (SMB 3.1.1 POSIX Extensions 2.2.39.2).
+// FsPosixInfo is FileFsPosixInformation: the figures of statfs(2) (SMB 3.1.1 POSIX Extensions 2.2.39.2).
 type FsPosixInfo struct {
 	OptimalTransferSize uint32 // bytes
 	BlockSize           uint32 // bytes

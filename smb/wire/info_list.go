@@ -14,7 +14,7 @@ type Stream struct {
 
 const streamFixedLen = 24
 
-// AddStream adds s; it reports whether there was room.
+// AddStream adds s. It reports whether there was room.
 func (l *List) AddStream(s *Stream) bool {
 	b := l.begin(8)
 	start := len(b)
@@ -68,7 +68,7 @@ type Notify struct {
 	Name   string // relative to the directory
 }
 
-// AddNotify adds n; it reports whether there was room.
+// AddNotify adds n. It reports whether there was room.
 func (l *List) AddNotify(n *Notify) bool {
 	b := l.begin(4)
 	start := len(b)
@@ -95,17 +95,17 @@ func ParseNotifies(b []byte) (list []Notify, err error) {
 	return list, nil
 }
 
-// EANeed is the flag of an extended attribute that must be understood (MS-FSCC 2.4.16).
+// EANeed is the flag of an extended attribute that applications must understand to use the file (MS-FSCC 2.4.16).
 const EANeed = 0x80
 
 // EA is an extended attribute: an entry of FileFullEaInformation (MS-FSCC 2.4.16).
 type EA struct {
 	Flags uint8
 	Name  []byte // at most 255 bytes, without the 0 that ends it
-	Value []byte // at most 65535 bytes; none removes the attribute
+	Value []byte // at most 65535 bytes; an empty value removes the attribute
 }
 
-// AddEA adds e; it reports whether there was room.
+// AddEA adds e. It reports whether there was room.
 func (l *List) AddEA(e *EA) bool {
 	b := l.begin(4)
 	start := len(b)
@@ -114,10 +114,10 @@ func (l *List) AddEA(e *EA) bool {
 	return l.end(append(append(append(b, e.Name...), 0), e.Value...), start)
 }
 
-// EAs is FileFullEaInformation as it is on the wire, checked.
+// EAs is FileFullEaInformation in wire form that has been checked.
 type EAs []byte
 
-// ParseEAs checks FileFullEaInformation, of a SET_INFO or the create context ExtA.
+// ParseEAs checks the FileFullEaInformation of a SET_INFO or of the create context ExtA.
 func ParseEAs(b []byte) (EAs, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -157,10 +157,10 @@ func (a EAs) All() iter.Seq[EA] {
 	}
 }
 
-// EANames is a list of FILE_GET_EA_INFORMATION as it is on the wire: which attributes a QUERY_INFO asks for (MS-FSCC 2.4.16.1).
+// EANames is a list of FILE_GET_EA_INFORMATION in wire form: the attributes that a QUERY_INFO asks for (MS-FSCC 2.4.16.1).
 type EANames []byte
 
-// ParseEANames checks such a list.
+// ParseEANames checks a list of names.
 func ParseEANames(b []byte) (EANames, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -199,7 +199,7 @@ func (a EANames) All() iter.Seq[[]byte] {
 	}
 }
 
-// AddEAName adds a name to such a list; it reports whether there was room.
+// AddEAName adds a name to a list that ParseEANames reads. It reports whether there was room.
 func (l *List) AddEAName(name []byte) bool {
 	b := l.begin(4)
 	start := len(b)

@@ -67,7 +67,7 @@ func TestRenameInfo(t *testing.T) {
 	}
 }
 
-// What a query of the least length is answered with has that length at least.
+// The answer to a query of the least length has at least that length.
 func TestMinQuery(t *testing.T) {
 	for c, n := range map[InfoClass]int{
 		FileBasicInformation: len(basics[0].Append(nil)), FileStandardInformation: len((&StandardInfo{}).Append(nil)),

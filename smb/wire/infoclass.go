@@ -1,6 +1,6 @@
 package wire
 
-// InfoClass is an information class: of files (MS-FSCC 2.4), or of file systems with InfoFilesystem (2.5).
+// InfoClass is an information class: of files (MS-FSCC 2.4) or, with InfoFilesystem, of file systems (2.5).
 type InfoClass uint8
 
 // Information classes of files (MS-FSCC 2.4).
@@ -70,9 +70,8 @@ const (
 	FileFsPosixInformation      InfoClass = 100 // SMB 3.1.1 POSIX extensions
 )
 
-// MinQueryFile is the least OutputBufferLength, bytes, with which a QUERY_INFO of
-// a file asks for the class; with less it fails with STATUS_INFO_LENGTH_MISMATCH (MS-FSA 2.1.5.12). ok
-// is false for a class that cannot be queried.
+// MinQueryFile returns the least OutputBufferLength, bytes, of a QUERY_INFO of a file for the class. A shorter one
+// fails with STATUS_INFO_LENGTH_MISMATCH (MS-FSA 2.1.5.12). ok is false if the class cannot be queried.
 func MinQueryFile(c InfoClass) (n int, ok bool) {
 	switch c {
 	case FileBasicInformation:
@@ -111,7 +110,7 @@ func MinQueryFile(c InfoClass) (n int, ok bool) {
 	return 0, false
 }
 
-// MinQueryFilesystem is the same for a QUERY_INFO of a file system (MS-FSA 2.1.5.13).
+// MinQueryFilesystem is MinQueryFile for a QUERY_INFO of a file system (MS-FSA 2.1.5.13).
 func MinQueryFilesystem(c InfoClass) (n int, ok bool) {
 	switch c {
 	case FileFsVolumeInformation:
@@ -136,7 +135,7 @@ func MinQueryFilesystem(c InfoClass) (n int, ok bool) {
 	return 0, false
 }
 
-// atLeast checks that b has n bytes: what all parsers of information classes begin with.
+// atLeast checks that b has at least n bytes. Every parser of an information class begins with it.
 func atLeast(b []byte, n int) error {
 	if len(b) < n {
 		return malformed("information of %d bytes, %d are needed", len(b), n)
@@ -144,7 +143,7 @@ func atLeast(b []byte, n int) error {
 	return nil
 }
 
-// ParseInfo8 reads an information class that is one byte: FileDispositionInformation.
+// ParseInfo8 reads an information class of one byte: FileDispositionInformation.
 func ParseInfo8(b []byte) (uint8, error) {
 	if err := atLeast(b, 1); err != nil {
 		return 0, err
@@ -152,7 +151,7 @@ func ParseInfo8(b []byte) (uint8, error) {
 	return b[0], nil
 }
 
-// ParseInfo32 reads an information class that is a number of 32 bits: Ea, Access, Mode,
+// ParseInfo32 reads an information class of one 32-bit number: Ea, Access, Mode,
 // Alignment, DispositionEx (MS-FSCC 2.4.12, 2.4.1, 2.4.31, 2.4.3, 2.4.11).
 func ParseInfo32(b []byte) (uint32, error) {
 	if err := atLeast(b, 4); err != nil {
@@ -161,10 +160,10 @@ func ParseInfo32(b []byte) (uint32, error) {
 	return le.Uint32(b), nil
 }
 
-// AppendInfo32 appends such a class.
+// AppendInfo32 appends an information class of one 32-bit number.
 func AppendInfo32(b []byte, v uint32) []byte { return le.AppendUint32(b, v) }
 
-// ParseInfo64 reads an information class that is a number of 64 bits: Internal,
+// ParseInfo64 reads an information class of one 64-bit number: Internal,
 // Position, EndOfFile, Allocation, ValidDataLength (MS-FSCC 2.4.27, 2.4.40, 2.4.14, 2.4.4, 2.4.50).
 func ParseInfo64(b []byte) (uint64, error) {
 	if err := atLeast(b, 8); err != nil {
@@ -173,7 +172,7 @@ func ParseInfo64(b []byte) (uint64, error) {
 	return le.Uint64(b), nil
 }
 
-// AppendInfo64 appends such a class.
+// AppendInfo64 appends an information class of one 64-bit number.
 func AppendInfo64(b []byte, v uint64) []byte { return le.AppendUint64(b, v) }
 
 // Flags of FileDispositionInformationEx (MS-FSCC 2.4.12).

@@ -99,7 +99,7 @@ func TestDescriptors(t *testing.T) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
-	// Without a channel its fields mean nothing.
+	// Without a channel its fields are ignored.
 	m := message((*ReadRequest).Append, &readRequests[1], 0)
 	m[64+36], m[64+44] = 0, 0xff
 	if r, err := ParseReadRequest(m); err != nil || r.ChannelInfo != nil {

@@ -11,11 +11,11 @@ type IoctlRequest struct {
 	MaxInputResponse  uint32 // bytes
 	MaxOutputResponse uint32 // bytes
 	Input             []byte
-	// OutputCount is a length that the request claims for an output buffer, which it shall not have.
+	// OutputCount is the length of the request's output buffer. It should be 0: requests have none.
 	OutputCount uint32
 }
 
-// ParseIoctlRequest reads the request that msg is.
+// ParseIoctlRequest reads the request msg.
 func ParseIoctlRequest(msg []byte) (r IoctlRequest, err error) {
 	b, err := body(msg, 57, 56)
 	if err != nil {
@@ -46,7 +46,7 @@ func (r *IoctlRequest) Append(b []byte, at int) []byte {
 	b = le.AppendUint32(b, r.Flags)
 	b = le.AppendUint32(b, 0)
 	if len(r.Input) == 0 {
-		return append(b, 0) // the buffer has one byte at least
+		return append(b, 0) // the buffer has at least one byte
 	}
 	return append(b, r.Input...)
 }
@@ -59,7 +59,7 @@ type IoctlResponse struct {
 	Output []byte
 }
 
-// IoctlResponseLen is the length of the fixed part of an IOCTL response's body.
+// IoctlResponseLen is the length of the fixed part of the body of an IOCTL response.
 const IoctlResponseLen = 48
 
 // Append appends the body of the response, whose header is at b[at:].
@@ -82,7 +82,7 @@ func (r *IoctlResponse) Append(b []byte, at int) []byte {
 	return b
 }
 
-// ParseIoctlResponse reads the response that msg is.
+// ParseIoctlResponse reads the response msg.
 func ParseIoctlResponse(msg []byte) (r IoctlResponse, err error) {
 	b, err := body(msg, 49, IoctlResponseLen)
 	if err != nil {

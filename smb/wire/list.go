@@ -1,31 +1,31 @@
 package wire
 
-// List is a chain of entries being built: every entry begins with the offset of the next one, counted
-// from itself (MS-FSCC 2.4.10 and others). Entries that do not fit are not added.
+// List builds a chain of entries. Every entry begins with the offset of the next one, counted from its own beginning
+// (MS-FSCC 2.4.10 and others). An entry that does not fit is not added.
 type List struct {
 	b          []byte
 	base, last int
 	limit      int
 }
 
-// NewList begins a list at the end of b that gets no longer than limit bytes.
+// NewList begins a list at the end of b, which grows by at most limit bytes.
 func NewList(b []byte, limit int) List { return List{b: b, base: len(b), last: -1, limit: limit} }
 
-// Bytes is what the list began at, with the list.
+// Bytes returns the bytes given to NewList, followed by the list.
 func (l *List) Bytes() []byte { return l.b }
 
-// Len is the length of the list in bytes.
+// Len returns the length of the list in bytes.
 func (l *List) Len() int { return len(l.b) - l.base }
 
-// Empty reports whether there is no entry.
+// Empty reports whether the list has no entries.
 func (l *List) Empty() bool { return l.last < 0 }
 
-// begin returns where the next entry is appended: aligned, behind the others.
+// begin returns the slice to which the next entry is appended, padded to the entry's alignment.
 func (l *List) begin(align int) []byte {
 	return pad(l.b, l.base, align)
 }
 
-// end takes the entry that begins at start of b, or leaves it if it is too much.
+// end adds the entry that begins at b[start], if it fits.
 func (l *List) end(b []byte, start int) bool {
 	if len(b)-l.base > l.limit {
 		return false
@@ -37,8 +37,8 @@ func (l *List) end(b []byte, start int) bool {
 	return true
 }
 
-// entry splits the first entry off a chain that came from the peer. An entry has at least min bytes; rest is nil
-// after the last.
+// entry splits the first entry off a chain that came from the peer. It fails if the entry has less than min bytes.
+// rest is nil after the last entry.
 func entry(b []byte, min int, align uint32) (e, rest []byte, err error) {
 	if len(b) < min {
 		return nil, nil, malformed("entry of %d bytes, %d are needed", len(b), min)

@@ -21,7 +21,7 @@ func dirEntries() []DirEntry {
 	return []DirEntry{dots, e, last}
 }
 
-// only leaves of e what class c has.
+// only returns e with the fields of class c alone.
 func only(c InfoClass, e DirEntry) DirEntry {
 	if c == FileNamesInformation {
 		return DirEntry{FileIndex: e.FileIndex, Name: e.Name}
@@ -67,7 +67,7 @@ func TestDirEntries(t *testing.T) {
 				t.Fatalf("class %d: %d of %d bytes are taken: %+v", c, n, len(b), got)
 			}
 		}
-		// As many entries as fit, and what does not fit leaves no trace.
+		// As many entries are added as fit. An entry that does not fit leaves no trace.
 		for limit := range len(b) {
 			l := NewList(nil, limit)
 			n := 0
@@ -93,7 +93,7 @@ func TestDirEntries(t *testing.T) {
 	}
 }
 
-// Listing a directory allocates nothing but the output's room.
+// Listing a directory allocates nothing but the room of the output.
 func TestDirEntryAllocations(t *testing.T) {
 	buf := make([]byte, 0, 4096)
 	e := dirEntries()[1]
@@ -131,7 +131,7 @@ func FuzzDirEntries(f *testing.F) {
 	})
 }
 
-// checkList checks a list of two entries as TestDirEntries does.
+// checkList checks a list of two entries in the way TestDirEntries does.
 func checkList[T any](t *testing.T, add func(*List, *T) bool, parse func([]byte) ([]T, error), values ...T) {
 	t.Helper()
 	l := NewList(nil, 1<<20)

@@ -1,6 +1,6 @@
 package wire
 
-// LockFlags say what is done with a range (MS-SMB2 2.2.26.1).
+// LockFlags say whether and how a range is locked, or that it is unlocked (MS-SMB2 2.2.26.1).
 type LockFlags uint32
 
 // Flags of locks.
@@ -19,13 +19,13 @@ type LockElement struct {
 
 const lockElementLen = 24
 
-// LockElements is a list of SMB2_LOCK_ELEMENTs as it is on the wire.
+// LockElements is a list of SMB2_LOCK_ELEMENTs in wire form.
 type LockElements []byte
 
-// Len is how many elements there are.
+// Len returns the number of elements.
 func (l LockElements) Len() int { return len(l) / lockElementLen }
 
-// At is element i.
+// At returns element i.
 func (l LockElements) At(i int) LockElement {
 	b := l[lockElementLen*i:]
 	return LockElement{le.Uint64(b), le.Uint64(b[8:]), LockFlags(le.Uint32(b[16:]))}
@@ -40,13 +40,13 @@ func (l *LockElements) Add(e LockElement) {
 
 // LockRequest is an SMB2 LOCK Request (MS-SMB2 2.2.26). Its response is empty.
 type LockRequest struct {
-	// Sequence has the LockSequenceNumber in its low 4 bits and the LockSequenceIndex above; reserved in 2.0.2.
+	// Sequence has the LockSequenceNumber in its low 4 bits and the LockSequenceIndex above them; reserved in 2.0.2.
 	Sequence uint32
 	FileID   FileID
-	Locks    LockElements // one at least
+	Locks    LockElements // at least one
 }
 
-// ParseLockRequest reads the request that msg is.
+// ParseLockRequest reads the request msg.
 func ParseLockRequest(msg []byte) (r LockRequest, err error) {
 	b, err := body(msg, 48, 48)
 	if err != nil {

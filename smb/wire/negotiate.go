@@ -12,11 +12,11 @@ const (
 	Dialect300 Dialect = 0x0300
 	Dialect302 Dialect = 0x0302
 	Dialect311 Dialect = 0x0311
-	// DialectWildcard answers a multi-protocol negotiate: an SMB2 NEGOTIATE shall follow.
+	// DialectWildcard answers a multi-protocol negotiate and asks for an SMB2 NEGOTIATE.
 	DialectWildcard Dialect = 0x02ff
 )
 
-// String is the usual name of the dialect, without "SMB".
+// String returns the usual name of the dialect, without "SMB".
 func (d Dialect) String() string {
 	switch d {
 	case Dialect202:
@@ -41,7 +41,7 @@ const (
 	NegotiateSigningRequired = 0x02
 )
 
-// Capabilities is what client and server can do (MS-SMB2 2.2.3, 2.2.4).
+// Capabilities is the set of optional features of a client or server (MS-SMB2 2.2.3, 2.2.4).
 type Capabilities uint32
 
 // Capabilities.
@@ -62,11 +62,11 @@ type NegotiateRequest struct {
 	Capabilities Capabilities
 	ClientGUID   GUID
 	Dialects     Uint16s // of Dialect
-	// Contexts are there if Dialects have 3.1.1.
+	// Contexts exist if Dialects include 3.1.1.
 	Contexts NegotiateContexts
 }
 
-// ParseNegotiateRequest reads the request that msg is.
+// ParseNegotiateRequest reads the request msg.
 func ParseNegotiateRequest(msg []byte) (r NegotiateRequest, err error) {
 	b, err := body(msg, 36, 36)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *NegotiateResponse) Append(b []byte, at int) []byte {
 	return b
 }
 
-// ParseNegotiateResponse reads the response that msg is.
+// ParseNegotiateResponse reads the response msg.
 func ParseNegotiateResponse(msg []byte) (r NegotiateResponse, err error) {
 	b, err := body(msg, 65, 64)
 	if err != nil {

@@ -17,8 +17,8 @@ const (
 	PosixExtensionsAvailable     NegotiateContextType = 0x0100 // SMB 3.1.1 POSIX extensions
 )
 
-// NegotiateContexts are negotiate contexts as they are on the wire, one after
-// the other, checked (MS-SMB2 2.2.3.1). What is appended to them is aligned by Add.
+// NegotiateContexts is a list of negotiate contexts in wire form that has been checked (MS-SMB2 2.2.3.1). Add aligns
+// each new context.
 type NegotiateContexts []byte
 
 // contextHeaderLen is the length of a context's type, length and reserved fields.
@@ -48,7 +48,7 @@ func parseNegotiateContexts(msg []byte, off uint32, count uint16) (NegotiateCont
 	return NegotiateContexts(b[:end:end]), nil
 }
 
-// All yields type and data of every context.
+// All yields the type and the data of every context.
 func (c NegotiateContexts) All() iter.Seq2[NegotiateContextType, []byte] {
 	return func(yield func(NegotiateContextType, []byte) bool) {
 		for b := []byte(c); len(b) >= contextHeaderLen; {
@@ -61,7 +61,7 @@ func (c NegotiateContexts) All() iter.Seq2[NegotiateContextType, []byte] {
 	}
 }
 
-// Len is how many contexts there are.
+// Len returns the number of contexts.
 func (c NegotiateContexts) Len() int {
 	n := 0
 	for range c.All() {
@@ -70,7 +70,7 @@ func (c NegotiateContexts) Len() int {
 	return n
 }
 
-// Find is the data of the first context of type t, and how many of that type there are.
+// Find returns the data of the first context of type t, and the number of contexts of that type.
 func (c NegotiateContexts) Find(t NegotiateContextType) (data []byte, count int) {
 	for typ, d := range c.All() {
 		if typ == t {
@@ -93,7 +93,7 @@ func (c *NegotiateContexts) Add(t NegotiateContextType, body func([]byte) []byte
 	*c = b
 }
 
-// algorithms reads a list of count 16-bit numbers from b, which has what follows it too.
+// algorithms reads a list of count 16-bit numbers at the beginning of b; more bytes may follow it.
 func algorithms(b []byte, count uint16) (list Uint16s, rest []byte, err error) {
 	n := 2 * int(count)
 	if n > len(b) {
@@ -165,7 +165,7 @@ func ParseAlgorithms(d []byte) (Uint16s, error) {
 	return list, err
 }
 
-// AppendAlgorithms appends the data of such a context.
+// AppendAlgorithms appends the data of a context that ParseAlgorithms reads.
 func AppendAlgorithms[T ~uint16](b []byte, list ...T) []byte {
 	return AppendUint16s(le.AppendUint16(b, uint16(len(list))), list...)
 }
@@ -223,7 +223,7 @@ func ParseRDMATransformContext(d []byte) (Uint16s, error) {
 	return list, err
 }
 
-// AppendRDMATransformContext appends the data of that context.
+// AppendRDMATransformContext appends the data of SMB2_RDMA_TRANSFORM_CAPABILITIES.
 func AppendRDMATransformContext(b []byte, transforms ...uint16) []byte {
 	return AppendUint16s(zeros(le.AppendUint16(b, uint16(len(transforms))), 6), transforms...)
 }
@@ -239,18 +239,18 @@ func ParseTransportContext(d []byte) (flags uint32, err error) {
 	return le.Uint32(d), nil
 }
 
-// AppendTransportContext appends the data of that context.
+// AppendTransportContext appends the data of SMB2_TRANSPORT_CAPABILITIES.
 func AppendTransportContext(b []byte, flags uint32) []byte { return le.AppendUint32(b, flags) }
 
 // ParseNetnameContext reads the data of SMB2_NETNAME_NEGOTIATE_CONTEXT_ID: the server's name (MS-SMB2 2.2.3.1.4).
 func ParseNetnameContext(d []byte) (string, error) { return UTF16(d) }
 
-// PosixGUID identifies the SMB 3.1.1 POSIX extensions: it is what the negotiate context
-// holds and what the create context is called (SMB 3.1.1 POSIX Extensions 2.2.3.1, 2.2.13.2.16).
+// PosixGUID identifies the SMB 3.1.1 POSIX extensions: it is the data of the negotiate context and the name of the
+// create context (SMB 3.1.1 POSIX Extensions 2.2.3.1, 2.2.13.2.16).
 var PosixGUID = GUID{0x93, 0xad, 0x25, 0x50, 0x9c, 0xb4, 0x11, 0xe7, 0xb4, 0x23, 0x83, 0xde, 0x96, 0x8b, 0xcd, 0x7c}
 
-// ParsePosixContext reports whether the data of a PosixExtensionsAvailable context names
-// the version of the extensions that PosixGUID is. The data is a list of versions.
+// ParsePosixContext reports whether the data of a PosixExtensionsAvailable context, a list of versions of the
+// extensions, includes PosixGUID.
 func ParsePosixContext(d []byte) (bool, error) {
 	if len(d) == 0 || len(d)%16 != 0 {
 		return false, malformed("posix context of %d bytes", len(d))
@@ -263,5 +263,5 @@ func ParsePosixContext(d []byte) (bool, error) {
 	return false, nil
 }
 
-// AppendPosixContext appends the data of that context.
+// AppendPosixContext appends the data of a PosixExtensionsAvailable context.
 func AppendPosixContext(b []byte) []byte { return append(b, PosixGUID[:]...) }

@@ -1,6 +1,7 @@
 package wire
 
-// OplockBreak is an oplock break: notification, acknowledgment and response look the same (MS-SMB2 2.2.23.1, 2.2.24.1, 2.2.25.1).
+// OplockBreak is an oplock break. Notification, acknowledgment and response have the same layout (MS-SMB2 2.2.23.1,
+// 2.2.24.1, 2.2.25.1).
 type OplockBreak struct {
 	Level  uint8
 	FileID FileID
@@ -31,12 +32,13 @@ const (
 	leaseBreakLen    = 44
 )
 
-// IsLeaseBreak reports whether msg, of command OPLOCK_BREAK, is about a lease: its structure size says it.
+// IsLeaseBreak reports whether msg, whose command is OPLOCK_BREAK, is about a lease. The structure size tells the two
+// kinds apart.
 func IsLeaseBreak(msg []byte) bool {
 	return len(msg) >= HeaderLen+2 && le.Uint16(msg[HeaderLen:]) != oplockBreakLen
 }
 
-// ParseOplockBreak reads the message that msg is.
+// ParseOplockBreak reads the message msg.
 func ParseOplockBreak(msg []byte) (r OplockBreak, err error) {
 	b, err := body(msg, oplockBreakLen, oplockBreakLen)
 	if err != nil {
@@ -51,7 +53,7 @@ func (r *OplockBreak) Append(b []byte, _ int) []byte {
 	return r.FileID.append(b)
 }
 
-// ParseLeaseBreakAck reads the message that msg is.
+// ParseLeaseBreakAck reads the message msg.
 func ParseLeaseBreakAck(msg []byte) (r LeaseBreakAck, err error) {
 	b, err := body(msg, leaseBreakAckLen, leaseBreakAckLen)
 	if err != nil {
@@ -68,7 +70,7 @@ func (r *LeaseBreakAck) Append(b []byte, _ int) []byte {
 	return zeros(le.AppendUint32(b, uint32(r.State)), 8)
 }
 
-// ParseLeaseBreak reads the notification that msg is.
+// ParseLeaseBreak reads the notification msg.
 func ParseLeaseBreak(msg []byte) (r LeaseBreak, err error) {
 	b, err := body(msg, leaseBreakLen, leaseBreakLen)
 	if err != nil {

@@ -1,10 +1,10 @@
 package wire
 
-// OutputResponse is the response of QUERY_DIRECTORY, CHANGE_NOTIFY and QUERY_INFO, which
-// look the same (MS-SMB2 2.2.34, 2.2.36, 2.2.38).
+// OutputResponse is the response of QUERY_DIRECTORY, CHANGE_NOTIFY and QUERY_INFO. All three have the same layout
+// (MS-SMB2 2.2.34, 2.2.36, 2.2.38).
 type OutputResponse struct{ Output []byte }
 
-// OutputResponseLen is the length of the fixed part of its body: the output follows.
+// OutputResponseLen is the length of the fixed part of the body of an OutputResponse. The output follows it.
 const OutputResponseLen = 8
 
 // Append appends the body of the response, whose header is at b[at:].
@@ -20,10 +20,10 @@ func AppendOutputResponse(b []byte, at, n int) []byte {
 	return le.AppendUint32(b, uint32(n))
 }
 
-// PutOutputLength sets the length of the output in the message that b is from its header on.
+// PutOutputLength sets the length of the output in b, a message from its header on.
 func PutOutputLength(msg []byte, n int) { put32(msg, HeaderLen+4, n) }
 
-// ParseOutputResponse reads the response that msg is.
+// ParseOutputResponse reads the response msg.
 func ParseOutputResponse(msg []byte) (r OutputResponse, err error) {
 	b, err := body(msg, 9, OutputResponseLen)
 	if err != nil {

@@ -18,7 +18,7 @@ type QueryDirectoryRequest struct {
 	OutputLength uint32 // bytes
 }
 
-// ParseQueryDirectoryRequest reads the request that msg is.
+// ParseQueryDirectoryRequest reads the request msg.
 func ParseQueryDirectoryRequest(msg []byte) (r QueryDirectoryRequest, err error) {
 	b, err := body(msg, 33, 32)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *QueryDirectoryRequest) Append(b []byte, at int) []byte {
 	b = le.AppendUint16(b, uint16(len(r.Pattern)))
 	b = le.AppendUint32(b, r.OutputLength)
 	if len(r.Pattern) == 0 {
-		return append(b, 0) // the buffer has one byte at least
+		return append(b, 0) // the buffer has at least one byte
 	}
 	return append(b, r.Pattern...)
 }

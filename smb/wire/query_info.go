@@ -1,6 +1,6 @@
 package wire
 
-// InfoType is what a QUERY_INFO or SET_INFO is about (MS-SMB2 2.2.37).
+// InfoType is the kind of information of a QUERY_INFO or SET_INFO (MS-SMB2 2.2.37).
 type InfoType uint8
 
 // Info types.
@@ -41,7 +41,7 @@ type QueryInfoRequest struct {
 	Input        []byte
 }
 
-// ParseQueryInfoRequest reads the request that msg is.
+// ParseQueryInfoRequest reads the request msg.
 func ParseQueryInfoRequest(msg []byte) (r QueryInfoRequest, err error) {
 	b, err := body(msg, 41, 40)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *QueryInfoRequest) Append(b []byte, at int) []byte {
 	b = le.AppendUint32(b, r.Flags)
 	b = r.FileID.append(b)
 	if len(r.Input) == 0 {
-		return append(b, 0) // the buffer has one byte at least
+		return append(b, 0) // the buffer has at least one byte
 	}
 	return append(b, r.Input...)
 }

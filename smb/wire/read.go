@@ -8,7 +8,7 @@ const (
 
 // ReadRequest is an SMB2 READ Request (MS-SMB2 2.2.19).
 type ReadRequest struct {
-	Padding        uint8 // where the client likes the data in the response, from its header
+	Padding        uint8 // offset from the header at which the client would like the data in the response
 	Flags          uint8
 	Length         uint32 // bytes
 	Offset         uint64 // bytes
@@ -19,7 +19,7 @@ type ReadRequest struct {
 	ChannelInfo    []byte
 }
 
-// ParseReadRequest reads the request that msg is.
+// ParseReadRequest reads the request msg.
 func ParseReadRequest(msg []byte) (r ReadRequest, err error) {
 	b, err := body(msg, 49, 48)
 	if err != nil {
@@ -49,14 +49,14 @@ func (r *ReadRequest) Append(b []byte, at int) []byte {
 	b = le.AppendUint32(b, r.RemainingBytes)
 	n := len(r.ChannelInfo)
 	if n == 0 {
-		return zeros(b, 5) // the buffer has one byte at least
+		return zeros(b, 5) // the buffer has at least one byte
 	}
 	b = le.AppendUint16(b, uint16(len(b)+4-at))
 	b = le.AppendUint16(b, uint16(n))
 	return append(b, r.ChannelInfo...)
 }
 
-// ReadResponseLen is the length of the fixed part of a READ response's body.
+// ReadResponseLen is the length of the fixed part of the body of a READ response.
 const ReadResponseLen = 16
 
 // ReadResponseRDMATransform is the flag of a READ response whose data begins with an RDMA transform (MS-SMB2 2.2.20).
@@ -71,7 +71,7 @@ type ReadResponse struct {
 	Data          []byte // of a parsed response
 }
 
-// Append appends the fixed part of the body. The data, which begins at DataOffset, is the caller's to send.
+// Append appends the fixed part of the body. The caller sends the data, which begins at DataOffset.
 func (r *ReadResponse) Append(b []byte, _ int) []byte {
 	b = le.AppendUint16(b, 17)
 	b = append(b, r.DataOffset, 0)
@@ -80,7 +80,7 @@ func (r *ReadResponse) Append(b []byte, _ int) []byte {
 	return le.AppendUint32(b, r.Flags)
 }
 
-// ParseReadResponse reads the response that msg is.
+// ParseReadResponse reads the response msg.
 func ParseReadResponse(msg []byte) (r ReadResponse, err error) {
 	b, err := body(msg, 17, ReadResponseLen)
 	if err != nil {

@@ -20,7 +20,7 @@ type SessionSetupRequest struct {
 	SecurityBuffer    []byte
 }
 
-// ParseSessionSetupRequest reads the request that msg is.
+// ParseSessionSetupRequest reads the request msg.
 func ParseSessionSetupRequest(msg []byte) (r SessionSetupRequest, err error) {
 	b, err := body(msg, 25, 24)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *SessionSetupResponse) Append(b []byte, at int) []byte {
 	return append(b, r.SecurityBuffer...)
 }
 
-// ParseSessionSetupResponse reads the response that msg is.
+// ParseSessionSetupResponse reads the response msg.
 func ParseSessionSetupResponse(msg []byte) (r SessionSetupResponse, err error) {
 	b, err := body(msg, 9, 8)
 	if err != nil {

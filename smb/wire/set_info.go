@@ -9,7 +9,7 @@ type SetInfoRequest struct {
 	Input      []byte
 }
 
-// ParseSetInfoRequest reads the request that msg is.
+// ParseSetInfoRequest reads the request msg.
 func ParseSetInfoRequest(msg []byte) (r SetInfoRequest, err error) {
 	b, err := body(msg, 33, 32)
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *SetInfoRequest) Append(b []byte, at int) []byte {
 	b = le.AppendUint32(b, r.Additional)
 	b = r.FileID.append(b)
 	if len(r.Input) == 0 {
-		return append(b, 0) // the buffer has one byte at least
+		return append(b, 0) // the buffer has at least one byte
 	}
 	return append(b, r.Input...)
 }
@@ -41,7 +41,7 @@ func (r *SetInfoRequest) Append(b []byte, at int) []byte {
 // AppendSetInfoResponse appends the body of an SMB2 SET_INFO Response (MS-SMB2 2.2.40).
 func AppendSetInfoResponse(b []byte) []byte { return append(b, 2, 0) }
 
-// ParseSetInfoResponse reads the response that msg is.
+// ParseSetInfoResponse reads the response msg.
 func ParseSetInfoResponse(msg []byte) error {
 	_, err := body(msg, 2, 2)
 	return err

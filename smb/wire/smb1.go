@@ -2,7 +2,7 @@ package wire
 
 import "bytes"
 
-// SMB1Negotiate is what matters of an SMB_COM_NEGOTIATE that may lead to SMB2 (MS-SMB2 3.3.5.3, MS-CIFS 2.2.4.52.1).
+// SMB1Negotiate holds the fields of an SMB_COM_NEGOTIATE that matter to SMB2 (MS-SMB2 3.3.5.3, MS-CIFS 2.2.4.52.1).
 type SMB1Negotiate struct {
 	SMB202 bool // "SMB 2.002" is offered
 	SMB2XX bool // "SMB 2.???" is offered
@@ -39,7 +39,7 @@ func ParseSMB1Negotiate(msg []byte) (n SMB1Negotiate, err error) {
 	return n, nil
 }
 
-// AppendSMB1Negotiate appends an SMB_COM_NEGOTIATE with the dialects: for tests and clients.
+// AppendSMB1Negotiate appends an SMB_COM_NEGOTIATE with the dialects. Clients and tests use it.
 func AppendSMB1Negotiate(b []byte, dialects ...string) []byte {
 	b = le.AppendUint32(b, ProtocolSMB1)
 	b = append(b, smb1ComNegotiate)

@@ -2,7 +2,7 @@ package wire
 
 import "fmt"
 
-// Status is an NTSTATUS (MS-ERREF 2.3). It is an error, but for success.
+// Status is an NTSTATUS (MS-ERREF 2.3). It implements error; StatusSuccess is not one.
 type Status uint32
 
 // Statuses that the server returns.
@@ -117,7 +117,7 @@ const (
 // Failed reports whether the status is an error or a warning.
 func (s Status) Failed() bool { return s >= 0x80000000 }
 
-// String is the name of the specification, or the number of a status that has no name here.
+// String returns the specification's name of the status, or its number if this package has no name for it.
 func (s Status) String() string {
 	if name, ok := statusNames[s]; ok {
 		return name

@@ -1,6 +1,6 @@
 package wire
 
-// statusNames are the names of the specification (MS-ERREF 2.3.1).
+// statusNames holds the specification's names of statuses (MS-ERREF 2.3.1).
 var statusNames = map[Status]string{
 	StatusSuccess:                "STATUS_SUCCESS",
 	StatusPending:                "STATUS_PENDING",

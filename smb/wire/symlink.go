@@ -1,6 +1,6 @@
 package wire
 
-// appendSymlink appends what a symlink error and a symlink's reparse data have in common (MS-FSCC 2.1.2.4).
+// appendSymlink appends the fields that a symlink error and the reparse data of a symlink have in common (MS-FSCC 2.1.2.4).
 func appendSymlink(b, substitute, shown []byte, flags uint32) []byte {
 	b = le.AppendUint16(b, 0)
 	b = le.AppendUint16(b, uint16(len(substitute)))
@@ -21,7 +21,7 @@ func parseSymlink(d []byte) (substitute, shown []byte, flags uint32, err error) 
 	return substitute, shown, le.Uint32(d[8:]), err
 }
 
-// within returns length bytes of b at off; length zero is nothing.
+// within returns length bytes of b at off. If length is zero it ignores off and returns nothing.
 func within(b []byte, off, length uint64) ([]byte, error) {
 	if length == 0 {
 		return nil, nil

@@ -5,17 +5,17 @@ import "time"
 // Filetime is a FILETIME: 100 ns units since 1601-01-01 UTC (MS-DTYP 2.3.3).
 type Filetime uint64
 
-// What a time means in FileBasicInformation of a SET_INFO (MS-FSCC 2.4.7).
+// Special values of a time in the FileBasicInformation of a SET_INFO (MS-FSCC 2.4.7).
 const (
 	FiletimeUnchanged Filetime = 0            // leave the time as it is
-	FiletimeFreeze    Filetime = ^Filetime(0) // -1: operations on this open do not change it from now on
-	FiletimeThaw      Filetime = ^Filetime(1) // -2: they do again
+	FiletimeFreeze    Filetime = ^Filetime(0) // -1: from now on, operations on this open do not change the time
+	FiletimeThaw      Filetime = ^Filetime(1) // -2: operations on this open change the time again
 )
 
 // filetimeEpoch is 1970-01-01 in seconds since 1601-01-01.
 const filetimeEpoch = 11644473600
 
-// Filetimes beyond these do not exist: the type is signed where it is compared.
+// Bounds of Filetimes, seconds since 1970. A Filetime stays below 2^63, because comparisons treat it as signed.
 const (
 	minFiletimeSec = -filetimeEpoch
 	maxFiletimeSec = 1<<63/10_000_000 - filetimeEpoch - 1
@@ -29,8 +29,8 @@ func FiletimeOf(t time.Time) Filetime {
 	return UnixFiletime(t.Unix(), uint32(t.Nanosecond()))
 }
 
-// UnixFiletime converts seconds since 1970 and nanoseconds, which are cut to 100 ns. A time
-// before 1601 is 1601, one too far ahead the last there is.
+// UnixFiletime converts seconds since 1970 and nanoseconds; it truncates these to 100 ns. Times before 1601 become
+// 1601, and times beyond the range become its last one.
 func UnixFiletime(sec int64, nsec uint32) Filetime {
 	s := min(max(sec, minFiletimeSec), maxFiletimeSec)
 	if s != sec {
@@ -39,7 +39,7 @@ func UnixFiletime(sec int64, nsec uint32) Filetime {
 	return Filetime((s+filetimeEpoch)*10_000_000 + int64(nsec/100))
 }
 
-// Unix converts f to seconds since 1970 and nanoseconds. Values of 2^63 and more are not times but FiletimeFreeze and such.
+// Unix converts f to seconds since 1970 and nanoseconds. Values of 2^63 and more, such as FiletimeFreeze, are not times.
 func (f Filetime) Unix() (sec int64, nsec uint32) {
 	return int64(f/10_000_000) - filetimeEpoch, uint32(f%10_000_000) * 100
 }

@@ -43,5 +43,5 @@ func (h *TransformHeader) Append(b []byte) []byte {
 func (h *TransformHeader) Put(b []byte) { h.Append(b[:0:TransformLen]) }
 
 // TransformAuthenticated is the part of a transform header at the beginning of b that the
-// signature protects beside the message: the nonce and what follows (MS-SMB2 3.1.4.3).
+// signature protects beside the message: from the nonce to the end of the header (MS-SMB2 3.1.4.3).
 func TransformAuthenticated(b []byte) []byte { return b[20:TransformLen:TransformLen] }

@@ -45,14 +45,14 @@ const (
 	ShareCapRedirectToOwner        uint32 = 0x00000100
 )
 
-// TreeConnectRequest is an SMB2 TREE_CONNECT Request (MS-SMB2 2.2.9). The contexts of its
-// extension (2.2.9.1) are not looked at: they are for clusters.
+// TreeConnectRequest is an SMB2 TREE_CONNECT Request (MS-SMB2 2.2.9). The parser ignores the contexts of its extension
+// (2.2.9.1), which are for clusters.
 type TreeConnectRequest struct {
 	Flags uint16 // reserved before 3.1.1
 	Path  []byte // \\server\share in UTF-16LE
 }
 
-// ParseTreeConnectRequest reads the request that msg is.
+// ParseTreeConnectRequest reads the request msg.
 func ParseTreeConnectRequest(msg []byte) (r TreeConnectRequest, err error) {
 	b, err := body(msg, 9, 8)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *TreeConnectResponse) Append(b []byte, _ int) []byte {
 	return le.AppendUint32(b, uint32(r.MaximalAccess))
 }
 
-// ParseTreeConnectResponse reads the response that msg is.
+// ParseTreeConnectResponse reads the response msg.
 func ParseTreeConnectResponse(msg []byte) (r TreeConnectResponse, err error) {
 	b, err := body(msg, 16, 16)
 	if err != nil {

@@ -2,11 +2,11 @@ package wire
 
 import "unicode/utf8"
 
-// MaxNameLen is the length in bytes of the longest name on the wire: lengths of names are 16 bits.
+// MaxNameLen is the length of the longest name on the wire, bytes: lengths of names have 16 bits.
 const MaxNameLen = 0xfffe
 
-// AppendUTF16 appends s as UTF-16LE. Halves of surrogate pairs that [UTF16] kept
-// become what they were; every other byte that is not UTF-8 becomes U+FFFD.
+// AppendUTF16 appends s as UTF-16LE. It restores the surrogate halves that [UTF16] kept. Every other byte that is not
+// UTF-8 becomes U+FFFD.
 func AppendUTF16(b []byte, s string) []byte {
 	for i := 0; i < len(s); {
 		if c := s[i]; c < utf8.RuneSelf {
@@ -34,7 +34,7 @@ func AppendUTF16(b []byte, s string) []byte {
 	return b
 }
 
-// surrogate reads a half of a surrogate pair in the form that UTF16 gives it.
+// surrogate decodes a surrogate half in the form that UTF16 writes.
 func surrogate(s string) (uint16, bool) {
 	if len(s) < 3 || s[0] != 0xed || s[1]&0xe0 != 0xa0 || s[2]&0xc0 != 0x80 {
 		return 0, false
@@ -42,7 +42,7 @@ func surrogate(s string) (uint16, bool) {
 	return 0xd000 | uint16(s[1]&0x3f)<<6 | uint16(s[2]&0x3f), true
 }
 
-// UTF16Len is the length in bytes of s as UTF-16LE.
+// UTF16Len returns the length of s as UTF-16LE, bytes.
 func UTF16Len(s string) int {
 	n := 0
 	for i := 0; i < len(s); {
@@ -64,9 +64,9 @@ func UTF16Len(s string) int {
 	return n
 }
 
-// UTF16 is the string that b is in UTF-16LE. The half of a surrogate pair, which
-// Windows allows in names, becomes the three bytes that UTF-8 would have for it, so that different names stay
-// different and come back as they were. An odd length is malformed.
+// UTF16 decodes b, which is UTF-16LE. Windows allows an unpaired surrogate half in names. It becomes the three bytes
+// that UTF-8 would have for it, so that different names stay different and AppendUTF16 can restore them. An odd length
+// is malformed.
 func UTF16(b []byte) (string, error) {
 	if len(b)%2 != 0 {
 		return "", malformed("UTF-16 of %d bytes", len(b))

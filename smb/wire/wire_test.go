@@ -6,20 +6,21 @@ import (
 	"testing"
 )
 
-// testHeader is what tests put before a body.
+// testHeader is the header that tests put before a body.
 var testHeader = func() []byte {
 	h := Header{Command: CmdEcho, MessageID: 7, TreeID: 3, SessionID: 9}
 	return h.Append(nil)
 }()
 
-// message appends header and body to what is in front of them: messages of a compound do not begin at 0.
+// message appends header and body to at other bytes, because messages of a compound do not begin at 0. It returns the
+// message alone.
 func message[T any](app func(*T, []byte, int) []byte, v *T, at int) []byte {
 	b := append(bytes.Repeat([]byte{0xaa}, at), testHeader...)
 	return app(v, b, at)[at:]
 }
 
-// checkMessage checks that values come back from the messages they are appended to,
-// and that no message parses when bytes that say something are cut off.
+// checkMessage checks that parsing an appended message yields the same value,
+// and that a message does not parse when bytes that carry a value are cut off.
 func checkMessage[T any](t *testing.T, parse func([]byte) (T, error), app func(*T, []byte, int) []byte, values ...T) {
 	t.Helper()
 	for _, v := range values {
@@ -29,7 +30,7 @@ func checkMessage[T any](t *testing.T, parse func([]byte) (T, error), app func(*
 	}
 }
 
-// checkData does the same with data that is no message: contexts, information classes.
+// checkData is checkMessage for data without a header: contexts and information classes.
 func checkData[T any](t *testing.T, parse func([]byte) (T, error), app func(*T, []byte) []byte, values ...T) {
 	t.Helper()
 	for _, v := range values {
@@ -57,7 +58,7 @@ func checkBytes[T any](t *testing.T, parse func([]byte) (T, error), b []byte, v 
 	}
 }
 
-// fuzzMessage checks that what a parser accepts comes back when it is appended and parsed again.
+// fuzzMessage checks that a value a parser returns is the same after it has been appended and parsed again.
 func fuzzMessage[T any](f *testing.F, parse func([]byte) (T, error), app func(*T, []byte, int) []byte, seeds ...T) {
 	for _, v := range seeds {
 		f.Add(message(app, &v, 0))
@@ -73,7 +74,7 @@ func fuzzMessage[T any](f *testing.F, parse func([]byte) (T, error), app func(*T
 	})
 }
 
-// fuzzData does the same with data that is no message.
+// fuzzData is fuzzMessage for data without a header.
 func fuzzData[T any](f *testing.F, parse func([]byte) (T, error), app func(*T, []byte) []byte, seeds ...T) {
 	for _, v := range seeds {
 		f.Add(app(&v, nil))

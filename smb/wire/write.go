@@ -14,13 +14,13 @@ type WriteRequest struct {
 	Offset         uint64 // bytes
 	FileID         FileID
 	Channel        Channel
-	RemainingBytes uint32 // bytes to be pulled by RDMA, if there is a channel
+	RemainingBytes uint32 // bytes to be read by RDMA, if there is a channel
 	Flags          uint32
 	ChannelInfo    []byte
 	Data           []byte
 }
 
-// ParseWriteRequest reads the request that msg is.
+// ParseWriteRequest reads the request msg.
 func ParseWriteRequest(msg []byte) (r WriteRequest, err error) {
 	b, err := body(msg, 49, WriteRequestLen)
 	if err != nil {
@@ -42,12 +42,12 @@ func ParseWriteRequest(msg []byte) (r WriteRequest, err error) {
 func (r *WriteRequest) Append(b []byte, at int) []byte {
 	b = append(r.AppendHead(b, at, len(r.Data)), r.Data...)
 	if len(r.ChannelInfo)+len(r.Data) == 0 {
-		b = append(b, 0) // the buffer has one byte at least
+		b = append(b, 0) // the buffer has at least one byte
 	}
 	return b
 }
 
-// AppendHead is Append up to the data, n bytes, which is the caller's to send.
+// AppendHead appends the request without its data: the caller sends the data, n bytes, behind it.
 func (r *WriteRequest) AppendHead(b []byte, at, n int) []byte {
 	base := len(b) - at + WriteRequestLen
 	dataAt := base + len(r.ChannelInfo)
@@ -83,7 +83,7 @@ func (r *WriteResponse) Append(b []byte, _ int) []byte {
 	return le.AppendUint64(b, 0)
 }
 
-// ParseWriteResponse reads the response that msg is.
+// ParseWriteResponse reads the response msg.
 func ParseWriteResponse(msg []byte) (r WriteResponse, err error) {
 	b, err := body(msg, 17, 16)
 	if err != nil {
