@@ -1,22 +1,25 @@
-// Package notify tells those who watch directories of what changes in them, whoever changes it: every protocol reports what it does
-// to the one [Hub] (vfs/lock.Manager.Changes), and what local programs do comes from backends that are a [vfs.Watcher].
+// Package notify reports changes in directories to the watches of those directories. Every protocol reports what it
+// does to the one [Hub] (vfs/lock.Manager.Changes). Changes by local programs come from backends that implement
+// [vfs.Watcher].
 //
-// # What is told
+// # What is reported
 //
-// A [Watch] is of a directory, which it follows through renames, and either of the names in it or of the whole tree below. Changes in the tree are found
-// by going up from where they happen ([vfs.Node.Parent], and [vfs.Finder] where another share publishes a directory further up), which costs a few lookups per level and change as long as somebody watches a tree; the
-// names of the directories on the way come from the reporter's path, from a [vfs.Namer] or by reading the parent, and are checked. Of directories that the
-// watcher's identity may not list, nothing is told.
+// A [Watch] is for a directory, which it follows through renames, and covers either the names in it or the whole
+// tree below. For trees, the Hub goes up from the place of a change ([vfs.Node.Parent], and [vfs.Finder] where
+// another share publishes a directory further up). While a tree is watched, this costs a few lookups per level and
+// change. The names of the directories on the way come from the reporter's path, from a [vfs.Namer] or from reading
+// the parent, and are checked. A watcher gets no events of directories that its identity may not list.
 //
 // While nobody watches, a report costs one atomic load ([Hub.Wants]).
 //
 // # Local programs
 //
-// A backend watches directories, not trees: of a tree, what local programs change is told of the watched directory itself only. It also
-// tells of what this server has done; that is what has just been reported, and is dropped: an event of a name that a report was about within [echo]. Local
-// events are held back for [settle], as they may overtake the report.
+// A backend watches directories, not trees: a watch of a tree gets local changes only of the watched directory
+// itself. A backend also reports what this server has done. Such an event is dropped if it is about a name that the
+// server reported within [echo]. Local events are held back for [settle], as they may arrive before the server's
+// report.
 //
 // # Lock order
 //
-// Hub.mu, then source.mu. No callback is made with either held. Everything a callback takes comes behind nothing of this package.
+// Hub.mu, then source.mu. Callbacks run with neither held, so a callback may take its own locks.
 package notify

@@ -24,7 +24,7 @@ const (
 	Names = FileName | DirName
 )
 
-// NameOf is the aspect that the name of an object of the kind is.
+// NameOf returns the aspect for the name of an object of this kind: [DirName] or [FileName].
 func NameOf(k vfs.Kind) What {
 	if k == vfs.KindDirectory {
 		return DirName
@@ -32,7 +32,7 @@ func NameOf(k vfs.Kind) What {
 	return FileName
 }
 
-// Set tells what a SetAttr changes.
+// Set returns the aspects that a SetAttr with the mask changes.
 func Set(m vfs.AttrMask) (w What) {
 	for _, x := range [...]struct {
 		mask vfs.AttrMask
@@ -47,7 +47,8 @@ func Set(m vfs.AttrMask) (w What) {
 	return w
 }
 
-// Action says what has happened to a name. Its values are those of FILE_NOTIFY_INFORMATION (MS-FSCC 2.7.1), but for the last two.
+// Action says what has happened to a name. All values but the last two are those of FILE_NOTIFY_INFORMATION
+// (MS-FSCC 2.7.1).
 type Action uint32
 
 // Actions.
@@ -61,27 +62,28 @@ const (
 	RemovedStream
 	ModifiedStream
 
-	// Gone: the watched directory itself is deleted, or about to be.
+	// Gone reports that the watched directory itself is deleted or about to be deleted.
 	Gone
-	// Lost: there have been events that nobody can tell any more.
+	// Lost reports that events were dropped.
 	Lost
 )
 
-// Event is what a watcher is told.
+// Event is one change as a watcher gets it.
 type Event struct {
 	Action Action
 	Name   string // as on disk, relative to the watched directory, with "/" between elements
-	Stream string // of actions on streams: which of the object
+	Stream string // the name of the object's stream, for actions on streams
 }
 
-// Change is what has happened to a name of a directory.
+// Change is a change of a name in a directory.
 type Change struct {
 	Dir  vfs.Node // the directory
-	Path string   // of it from the share's root, if the reporter knows it: only a hint
+	Path string   // its path from the share's root if the reporter knows it; only a hint
 	Name string
-	// Stream is the object's stream, of actions on them.
+	// Stream is the name of the object's stream, for actions on streams.
 	Stream string
-	// Action, to be told to those who watch for any of What; those who do not, but for any of Else, are told that it is [Modified].
+	// Action is reported to the watches of any of What. Watches of none of What but any of Else get [Modified]
+	// instead.
 	Action     Action
 	What, Else What
 }

@@ -8,26 +8,27 @@ import (
 	"fileserver/vfs"
 )
 
-// Hub knows who watches what. The zero value is ready. All methods may be called from any goroutine.
+// Hub holds all watches and delivers changes to them. The zero value is ready. All methods may be called from any
+// goroutine.
 type Hub struct {
-	wanted atomic.Uint32 // all that the watches wait for; 0: there are none
+	wanted atomic.Uint32 // the aspects that any watch wants; 0 if there is no watch
 
 	mu      sync.RWMutex
 	watches map[vfs.Identity][]*Watch // by directory
-	counts  [32]int                   // watches that wait for each aspect
+	counts  [32]int                   // number of watches that want each aspect
 	trees   map[tree]int              // watches of trees
 	sources map[vfs.Identity]*source  // of local events
 
 	names nameCache
 }
 
-// tree says where watches of trees are: what was published, and the file system below it.
+// tree says where a tree is watched: the published FS, and the file system that stores the directory.
 type tree struct {
 	fs     vfs.FS
 	stored [16]byte
 }
 
-// Watch is somebody's watch of a directory. Close ends it.
+// Watch is one watch of a directory. Close ends it.
 type Watch struct {
 	hub  *Hub
 	fs   vfs.FS
@@ -38,9 +39,9 @@ type Watch struct {
 	tell func([]Event)
 }
 
-// Watch has tell called for the changes of what in a directory, or in the tree below it, that c may see. The events of
-// one call belong together. It must not block, and may come once more after Close. The directory's
-// reference stays the caller's.
+// Watch calls tell for the changes of any of what that c may see in a directory, or in the tree below it if below
+// is set. The events of one call belong together. tell must not block, and may be called once more after Close. The
+// caller keeps its reference to the directory.
 func (h *Hub) Watch(ctx context.Context, fs vfs.FS, dir vfs.Node, c *vfs.Cred, what What, below bool, tell func([]Event)) *Watch {
 	w := &Watch{hub: h, fs: fs, dir: dir.Identity(), tree: below, what: what, cred: c, tell: tell}
 	h.mu.Lock()
@@ -75,7 +76,7 @@ func (w *Watch) Close() {
 	list := h.watches[w.dir]
 	for i, x := range list {
 		if x == w {
-			// Copied: who delivers goes through the list without the lock.
+			// A copy, because deliveries read the list without the lock.
 			list = append(append([]*Watch(nil), list[:i]...), list[i+1:]...)
 			break
 		}
@@ -100,7 +101,7 @@ func (w *Watch) Close() {
 	}
 }
 
-// count notes n watches more, or fewer, of what. h.mu is held.
+// count adds n to the number of watches of each aspect in what. The caller holds h.mu.
 func (h *Hub) count(what What, n int) {
 	all := What(0)
 	for i := range h.counts {
@@ -114,17 +115,18 @@ func (h *Hub) count(what What, n int) {
 	h.wanted.Store(uint32(all))
 }
 
-// always is waited for by every watch.
+// always is a bit that every watch sets.
 const always What = 1 << 31
 
-// Wants reports whether somebody waits for any of what: if not, there is no need to report it. It costs one atomic load.
+// Wants reports whether any watch wants any of what. If not, the caller need not report it. It costs one atomic
+// load.
 func (h *Hub) Wants(what What) bool { return What(h.wanted.Load())&what != 0 }
 
-// Active reports whether anybody watches anything. It costs one atomic load.
+// Active reports whether there is any watch. It costs one atomic load.
 func (h *Hub) Active() bool { return h.wanted.Load() != 0 }
 
-// Report tells of changes of a file system that belong together, in their order. They have happened: it is called behind the
-// operation, before its client has its answer.
+// Report reports changes of a file system that belong together, in their order. The caller reports them after the
+// operation and before the client has its answer.
 func (h *Hub) Report(ctx context.Context, fs vfs.FS, changes ...Change) {
 	if !h.Active() {
 		return
@@ -132,7 +134,7 @@ func (h *Hub) Report(ctx context.Context, fs vfs.FS, changes ...Change) {
 	h.report(ctx, fs, changes)
 }
 
-// report finds the watches of changes and tells them.
+// report finds the watches of the changes and delivers the events.
 func (h *Hub) report(ctx context.Context, fs vfs.FS, changes []Change) {
 	var told []*delivery
 	for i := range changes {
@@ -156,7 +158,7 @@ func (h *Hub) report(ctx context.Context, fs vfs.FS, changes []Change) {
 	}
 }
 
-// mayBeBelow reports whether a tree is watched that the directory may be in. h.mu is held.
+// mayBeBelow reports whether the directory may be in a watched tree. The caller holds h.mu.
 func (h *Hub) mayBeBelow(fs vfs.FS, dir vfs.Identity) bool {
 	for t := range h.trees {
 		if t.fs == fs || t.stored == dir.FS {
@@ -166,13 +168,13 @@ func (h *Hub) mayBeBelow(fs vfs.FS, dir vfs.Identity) bool {
 	return false
 }
 
-// delivery is what one watch is told.
+// delivery is the events for one watch.
 type delivery struct {
 	w      *Watch
 	events []Event
 }
 
-// add adds the event that a change is for the watch, if it waits for it.
+// add adds the event for a change to the delivery of the watch, if the watch wants it.
 func (w *Watch) add(told []*delivery, c *Change, name string) []*delivery {
 	e := Event{c.Action, name, c.Stream}
 	switch {
@@ -191,7 +193,7 @@ func (w *Watch) add(told []*delivery, c *Change, name string) []*delivery {
 	return append(told, &delivery{w, []Event{e}})
 }
 
-// Deleted tells those who watch a directory that it is deleted, or is going to be.
+// Deleted reports to the watches of a directory that it is deleted or about to be deleted.
 func (h *Hub) Deleted(dir vfs.Identity) {
 	if h.Active() {
 		h.gone(dir)
@@ -207,7 +209,8 @@ func (h *Hub) gone(k vfs.Identity) {
 	}
 }
 
-// Changed reports a change of an object whose name the reporter does not know. It is told if the backend knows a name.
+// Changed reports a change of an object whose name the reporter does not know. The watches get it if the backend
+// knows a name.
 func (h *Hub) Changed(ctx context.Context, fs vfs.FS, n vfs.Node, what What) {
 	if !h.Wants(what) {
 		return

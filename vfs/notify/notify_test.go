@@ -19,7 +19,7 @@ var (
 	root = &vfs.Cred{}
 )
 
-// rig is a tree: d, d/e and d/e/f are directories.
+// rig is a tree with the directories d, d/e and d/e/f.
 type rig struct {
 	t     *testing.T
 	fs    *mem.FS
@@ -56,7 +56,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// log is what a watch was told, each call a line.
+// log records the events of a watch, one line per call.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -108,11 +108,11 @@ func TestReport(t *testing.T) {
 	told.expect(t, "1:x")
 	tree.expect(t, "3:e/y", "3:e/f/z")
 	bobs.expect(t, "1:d/x", "5:d/e/y", "1:w")
-	// What belongs together comes together.
+	// Changes that belong together are delivered together.
 	r.hub.Report(ctx, r.fs, Change{Dir: r.nodes["d"], Name: "a", Action: RenamedOld, What: FileName}, Change{Dir: r.nodes["d"], Name: "b", Action: RenamedNew, What: FileName})
 	told.expect(t, "4:a 5:b")
 	bobs.expect(t, "4:d/a 5:d/b")
-	// Who may not list a directory is not told what is in it; a wrong path is no harm.
+	// A watcher gets no events of a directory that it may not list. A wrong path does no harm.
 	if err := r.nodes["d/e"].SetAttr(ctx, root, &vfs.SetAttr{Mask: vfs.AttrMode, Mode: 0o711}); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// local is a directory that tells what the test tells it.
+// local is a directory that reports the events that the test makes.
 type local struct {
 	vfs.Node
 	fn      func(vfs.DirEvent)
@@ -169,7 +169,7 @@ func (l *local) Watch(_ context.Context, fn func(vfs.DirEvent)) (func(), error) 
 	return func() { l.stopped = true }, nil
 }
 
-// What local programs do is told, and what the server has done is told once.
+// TestLocal checks that changes by local programs are reported, and those by the server reported once.
 func TestLocal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -190,7 +190,7 @@ func TestLocal(t *testing.T) {
 		dir.fn(vfs.DirEvent{Op: vfs.EntryRemoved, Name: "sub", Kind: vfs.KindDirectory})
 		event(vfs.EventsLost, "", "")
 		settled("1:a", "3:a", "4:a 5:b", "3:b", "2:sub", "10:")
-		// The report comes in front of the event, or behind it.
+		// The report comes before the event, or after it.
 		r.report("d", "n", Added, FileName, 0)
 		event(vfs.EntryAdded, "n", "")
 		event(vfs.EntryAttr, "n", "")
@@ -201,7 +201,7 @@ func TestLocal(t *testing.T) {
 		event(vfs.EntryRemoved, "o", "")
 		r.report("d", "o", Removed, FileName, 0)
 		settled("1:n", "3:m", "4:n 5:o", "2:o")
-		// One report is one event: the second time it was somebody else.
+		// One report matches one event: the second event is from a local program.
 		event(vfs.EntryAdded, "o", "")
 		event(vfs.EntryRemoved, "o", "")
 		settled("1:o", "2:o")
@@ -221,7 +221,8 @@ func TestLocal(t *testing.T) {
 	})
 }
 
-// Reports without events, of backends that tell nothing of what the server does, are forgotten.
+// TestEchoesBounded checks that reports without events are forgotten: some backends do not report what the server
+// does.
 func TestEchoesBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -9,19 +9,20 @@ import (
 )
 
 const (
-	// settle is how long local events are held back: the report of what the server itself has done comes soon after the event.
+	// settle is how long local events are held back: the report of a change by the server itself follows its event
+	// soon.
 	settle = 200 * time.Millisecond
-	// echo is how long a report is remembered whose event has not come; nameEcho is the same for names that come or go, which
-	// are told once for each.
+	// echo is how long a report is kept to wait for its event. nameEcho is the same for names that are added or
+	// removed, which have one event for each report.
 	echo     = 250 * time.Millisecond
 	nameEcho = 2 * time.Second
-	// maxEchoes bounds the reports remembered of a directory.
+	// maxEchoes bounds the reports kept for a directory.
 	maxEchoes = 4096
 	// maxPending bounds the events of a directory that are held back.
 	maxPending = 8192
 )
 
-// source is where the local events of a watched directory come from. mu is taken after Hub.mu.
+// source gets the local events of a watched directory. mu is taken after Hub.mu.
 type source struct {
 	hub   *Hub
 	dir   vfs.Identity
@@ -37,7 +38,7 @@ type source struct {
 	timer   *time.Timer
 }
 
-// report is what the server has reported of a name.
+// report is a report of the server about a name.
 type report struct {
 	action Action
 	at     time.Time
@@ -53,7 +54,7 @@ func newSource(h *Hub, k vfs.Identity, local vfs.Watcher) *source {
 	return &source{hub: h, dir: k, local: local, echoes: make(map[string][]report)}
 }
 
-// start begins to listen. A backend that cannot, because of its limits, has no local events to tell.
+// start begins to listen. If the backend has reached its limits, there are no local events.
 func (s *source) start(ctx context.Context) {
 	s.mu.Lock()
 	if s.started || s.closed {
@@ -76,7 +77,7 @@ func (s *source) start(ctx context.Context) {
 	}
 }
 
-// stop ends it. An event may come once more.
+// stop stops listening. One more event may follow.
 func (s *source) stop() {
 	s.mu.Lock()
 	end := s.end
@@ -90,7 +91,7 @@ func (s *source) stop() {
 	}
 }
 
-// reported notes what the server has done.
+// reported records a change that the server has reported.
 func (s *source) reported(c *Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,7 @@ func (s *source) reported(c *Change) {
 		list = list[1:]
 		s.count--
 	}
-	if c.Action == Modified { // of which the last counts
+	if c.Action == Modified { // only the last one counts
 		for i := range list {
 			if list[i].action == Modified {
 				list[i].at = now
@@ -115,7 +116,7 @@ func (s *source) reported(c *Change) {
 	}
 }
 
-// forget drops reports that are too old, or all if there are too many of them. s.mu is held.
+// forget drops reports that are too old, or all if there are too many. The caller holds s.mu.
 func (s *source) forget(now time.Time) {
 	for name, list := range s.echoes {
 		if now.Sub(list[len(list)-1].at) > nameEcho {
@@ -129,7 +130,7 @@ func (s *source) forget(now time.Time) {
 	}
 }
 
-// event takes what the backend tells.
+// event takes an event from the backend.
 func (s *source) event(e vfs.DirEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +139,7 @@ func (s *source) event(e vfs.DirEvent) {
 	}
 	n := len(s.pending)
 	switch {
-	case n > 0 && s.pending[n-1].DirEvent == e: // the kernel tells of every write
+	case n > 0 && s.pending[n-1].DirEvent == e: // the kernel reports every write
 		return
 	case n == maxPending:
 		e = vfs.DirEvent{Op: vfs.EventsLost}
@@ -151,7 +152,7 @@ func (s *source) event(e vfs.DirEvent) {
 	}
 }
 
-// settled tells of the events that have been held back long enough.
+// settled delivers the events that have been held back long enough.
 func (s *source) settled() {
 	s.mu.Lock()
 	now := time.Now()
@@ -180,7 +181,7 @@ func (s *source) settled() {
 	}
 }
 
-// isEcho reports whether an event is of something that the server has reported. s.mu is held.
+// isEcho reports whether an event is about a change that the server has reported. The caller holds s.mu.
 func (s *source) isEcho(p *pending, now time.Time) bool {
 	switch p.Op {
 	case vfs.EntryAdded:
@@ -200,21 +201,21 @@ func (s *source) isEcho(p *pending, now time.Time) bool {
 	return false
 }
 
-// consume takes the oldest report of one of two actions away, if there is one.
+// consume uses up the oldest report with one of two actions, and reports whether there was one.
 func (s *source) consume(name string, a, b Action, now time.Time) bool {
 	list := s.echoes[name]
 	for i, r := range list {
 		if r.action != a && r.action != b || now.Sub(r.at) > nameEcho {
 			continue
 		}
-		// What follows of modifications is an echo still.
+		// Later modifications of the name are still echoes.
 		list[i].action = Modified
 		return true
 	}
 	return false
 }
 
-// changes are what an event means.
+// changes returns the changes that an event stands for.
 func (s *source) changes(e *vfs.DirEvent) []Change {
 	name := NameOf(e.Kind)
 	switch e.Op {
@@ -232,7 +233,7 @@ func (s *source) changes(e *vfs.DirEvent) []Change {
 	return []Change{{Action: Lost}}
 }
 
-// local tells those who watch a directory of what local programs have done in it.
+// local delivers changes by local programs to the watches of a directory.
 func (h *Hub) local(k vfs.Identity, changes []Change) {
 	h.mu.RLock()
 	list := h.watches[k]

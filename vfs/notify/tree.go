@@ -9,14 +9,14 @@ import (
 	"fileserver/vfs"
 )
 
-// maxDepth bounds how far above a change watches of trees are looked for, directories.
+// maxDepth bounds, in directories, how far above a change watches of trees are searched for.
 const maxDepth = 512
 
-// system is who finds out where directories are.
+// system is the identity that finds out where directories are.
 var system = &vfs.Cred{}
 
-// above adds what a change is for those who watch the trees that it is in, but for the directory's own watches. Where another
-// FS publishes a directory further up, its trees count too.
+// above adds the events of a change for the watches of the trees that contain it, without the watches of the
+// directory itself. If another FS publishes a directory further up, the trees watched there count too.
 func (h *Hub) above(ctx context.Context, fs vfs.FS, c *Change, told []*delivery) []*delivery {
 	a := ascent{hub: h, change: c, at: c.Dir, name: c.Name, path: c.Path, told: told}
 	defer a.release()
@@ -35,7 +35,7 @@ func (h *Hub) above(ctx context.Context, fs vfs.FS, c *Change, told []*delivery)
 	return a.told
 }
 
-// otherTrees are the FSes with watches of trees that the directory, which is of fs, may be in as well.
+// otherTrees returns the other FSes with watched trees that may contain the directory, which is of fs.
 func (h *Hub) otherTrees(fs vfs.FS, dir vfs.Identity) (all []vfs.Finder) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -47,16 +47,16 @@ func (h *Hub) otherTrees(fs vfs.FS, dir vfs.Identity) (all []vfs.Finder) {
 	return all
 }
 
-// ascent is the way up from a change.
+// ascent is the state of going up from a change.
 type ascent struct {
 	hub    *Hub
 	change *Change
 	at     vfs.Node
-	name   string     // of what has changed, from at
-	path   string     // of at, if it is known: a hint
+	name   string     // of the changed object, relative to at
+	path   string     // of at, if known; a hint
 	way    []vfs.Node // directories below at, down to the change's
 	held   []vfs.Node
-	seen   map[vfs.Identity]bool // directories whose watches have been told; nil: none can be twice
+	seen   map[vfs.Identity]bool // directories whose watches have the event; nil if no directory can come twice
 	told   []*delivery
 }
 
@@ -66,7 +66,7 @@ func (a *ascent) release() {
 	}
 }
 
-// climb tells the watches of trees on the way to the root, and reports whether it got there.
+// climb delivers to the watches of trees on the way to the root, and reports whether it reached the root.
 func (a *ascent) climb(ctx context.Context) bool {
 	for range maxDepth {
 		up, err := a.at.Parent(ctx, system)
@@ -91,7 +91,7 @@ func (a *ascent) climb(ctx context.Context) bool {
 	return false
 }
 
-// tell tells those who watch the tree below the directory.
+// tell delivers to the watches of the tree below the directory.
 func (a *ascent) tell(ctx context.Context) {
 	dir := a.at.Identity()
 	if a.seen[dir] {
@@ -121,16 +121,16 @@ func visible(ctx context.Context, way []vfs.Node, c *vfs.Cred) bool {
 	return true
 }
 
-// maxNames bounds the names of directories that are remembered.
+// maxNames bounds the cached names of directories.
 const maxNames = 4096
 
-// nameCache remembers names of directories. What it says is checked before it is believed. mu is a leaf.
+// nameCache caches names of directories. Every name is checked before it is used. mu is a leaf.
 type nameCache struct {
 	mu sync.Mutex
 	m  map[vfs.Identity]string
 }
 
-// find is the name of a directory in the one above it, "" if it has none any more.
+// find returns the name of a directory in the one above it, or "" if it has none any more.
 func (x *nameCache) find(ctx context.Context, up, dir vfs.Node, hint string) string {
 	k := dir.Identity()
 	is := func(name string) bool {
@@ -173,7 +173,7 @@ func (x *nameCache) find(ctx context.Context, up, dir vfs.Node, hint string) str
 	return name
 }
 
-// scan reads a directory for a name of the one below.
+// scan reads the directory up to find the name of dir.
 func scan(ctx context.Context, up, dir vfs.Node) (name string) {
 	a, err := dir.GetAttr(ctx, vfs.AttrFileID)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"fileserver/vfs"
 )
 
-// Access control lists as the kernel gives them (acl(5), extended attribute system.posix_acl_access).
+// Access control lists as the kernel encodes them (acl(5), extended attribute system.posix_acl_access).
 const (
 	aclName    = "system.posix_acl_access"
 	aclVersion = 2
@@ -21,8 +21,8 @@ const (
 	aclOther    = 0x20
 )
 
-// aclRights returns which of the wanted permissions a list gives to c, who does not own the object; ok is
-// false if there is no list to go by. It follows the access check algorithm of acl(5).
+// aclRights returns which of the wanted permissions a list gives to c, which does not own the object. ok is false
+// if there is no list. It follows the access check algorithm of acl(5).
 func aclRights(list []byte, c *vfs.Cred, group uint32, want uint8) (rights uint8, ok bool) {
 	if len(list) < 4 || len(list)%8 != 4 || binary.LittleEndian.Uint32(list) != aclVersion {
 		return 0, false
@@ -65,7 +65,7 @@ func (n *node) readACL() ([]byte, error) {
 	var path, name cname
 	path.setFD(n.fd)
 	name.set(aclName)
-	switch getxattrSize(&path, &name) { // almost always there is none
+	switch getxattrSize(&path, &name) { // almost always there is no list
 	case unix.ENODATA, unix.EOPNOTSUPP:
 		return nil, nil
 	}

@@ -9,10 +9,10 @@ import (
 	"fileserver/vfs"
 )
 
-// statAll is everything [vfs.AttrStat] needs.
+// statAll is the statx mask for [vfs.AttrStat].
 const statAll = unix.STATX_BASIC_STATS | unix.STATX_BTIME
 
-// statPerm is what permissions depend on.
+// statPerm is the statx mask of the attributes that permissions depend on.
 const statPerm = unix.STATX_TYPE | unix.STATX_MODE | unix.STATX_UID | unix.STATX_GID | unix.STATX_CTIME | unix.STATX_NLINK
 
 func kindOf(mode uint16) vfs.Kind {
@@ -37,10 +37,10 @@ func kindOf(mode uint16) vfs.Kind {
 
 func timeOf(t unix.StatxTimestamp) vfs.Time { return vfs.Time{Sec: t.Sec, Nsec: t.Nsec} }
 
-// ctimeOf is the ctime as a number: nanoseconds since 1970.
+// ctimeOf returns the ctime as a number: nanoseconds since 1970.
 func ctimeOf(st *unix.Statx_t) uint64 { return uint64(st.Ctime.Sec)*1e9 + uint64(st.Ctime.Nsec) }
 
-// fileID is the inode number, which never is 0 for the protocols.
+// fileID returns the inode number, but never 0, which protocols do not allow.
 func fileID(ino uint64) uint64 {
 	if ino == 0 {
 		return 1 << 63
@@ -48,7 +48,7 @@ func fileID(ino uint64) uint64 {
 	return ino
 }
 
-// attrOf converts. Change is the ctime; nodes refine it.
+// attrOf converts st. Change is the ctime; the node's changeState advances it.
 func attrOf(st *unix.Statx_t) vfs.Attr {
 	a := vfs.Attr{
 		Mask: vfs.AttrStat,
@@ -64,21 +64,21 @@ func attrOf(st *unix.Statx_t) vfs.Attr {
 	return a
 }
 
-// changeState makes the change attribute: the ctime, advanced where a
-// change made through us did not advance it, because the clock of the file system is coarse
-// (before Linux 6.13, a few milliseconds).
+// changeState computes the change attribute. It is the ctime, advanced by one if a change made through this server
+// did not advance the ctime. That happens where the clock of the file system is coarse (a few milliseconds before
+// Linux 6.13).
 type changeState struct {
 	mu    sync.Mutex
 	known bool
 	value uint64 // last reported
 	ctime uint64 // when it was reported
-	count uint64 // of changes, then
+	count uint64 // number of changes at that time
 }
 
-// changed is called after every change made through us.
+// changed must be called after every change made through this server.
 func (n *node) changed() { n.changes.Add(1) }
 
-// statx asks for attributes and remembers what they say about the node.
+// statx gets attributes, and updates the state of the node from them.
 func (n *node) statx(mask uint32, st *unix.Statx_t) error {
 	if n.fs.closed.Load() {
 		return vfs.ErrIO
@@ -122,7 +122,7 @@ func (n *node) getAttr(mask vfs.AttrMask) (vfs.Attr, error) {
 	c := &n.change
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// The count first: a change that is done between the two is then reported again, never missed.
+	// The count is read first: a change between the two is then reported twice, never missed.
 	count := n.changes.Load()
 	if err := n.statx(statAll, &st); err != nil {
 		return vfs.Attr{}, err

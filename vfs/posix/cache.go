@@ -12,15 +12,14 @@ import (
 
 const cacheShards = 16
 
-// cache finds the node of an identity. Nodes nobody refers to stay in it for a while, about in the order of
-// their last release, until there are more than limit per shard or the object is removed (removed.go).
+// cache finds the node of an identity. It keeps unreferenced nodes for a while, about in the order of their last
+// release, until there are more than limit per shard or the object is removed (removed.go).
 type cache struct {
 	shards [cacheShards]shard
 	limit  atomic.Int64 // unreferenced nodes per shard
 }
 
-// shard is a part of the cache. Its lock is taken with no other held, and
-// nothing is locked or closed under it.
+// shard is a part of the cache. While its lock is held, no other lock is taken and nothing is closed.
 type shard struct {
 	mu     sync.Mutex
 	nodes  map[identity]*node
@@ -46,7 +45,7 @@ func (s *shard) unlink(n *node) {
 	s.n--
 }
 
-// push adds a node to the unreferenced ones, as just released.
+// push adds a node that was just released to the unreferenced ones.
 func (s *shard) push(n *node) {
 	n.idle = n.fs.tick.Load()
 	s.append(n)
@@ -78,7 +77,8 @@ func (c *cache) get(id *identity) *node {
 	return nil
 }
 
-// put adds a node with one reference, or returns the one that is there already; the caller closes its own then.
+// put adds a node with one reference, or returns the node of the same identity if there is one; then the caller
+// closes its own.
 func (c *cache) put(n *node) *node {
 	s := &c.shards[n.id.shard()]
 	s.mu.Lock()
@@ -91,7 +91,7 @@ func (c *cache) put(n *node) *node {
 	return n
 }
 
-// hold takes one more reference to a node the caller has one to.
+// hold takes another reference to a node that the caller has a reference to.
 func (c *cache) hold(n *node) {
 	s := &c.shards[n.id.shard()]
 	s.mu.Lock()
@@ -99,7 +99,7 @@ func (c *cache) hold(n *node) {
 	s.mu.Unlock()
 }
 
-// release gives a reference back, and destroys what the cache has no room for.
+// release releases a reference, and destroys the nodes that the cache has no room for.
 func (c *cache) release(n *node) {
 	s := &c.shards[n.id.shard()]
 	var dead *node
@@ -127,7 +127,7 @@ func (c *cache) release(n *node) {
 	}
 }
 
-// shrink destroys up to want unreferenced nodes, of each shard the oldest; it returns how many.
+// shrink destroys up to want unreferenced nodes, in each shard the oldest first, and returns how many.
 func (c *cache) shrink(want int) (done int) {
 	for i := range c.shards {
 		for s := &c.shards[i]; done < want; done++ {
@@ -146,7 +146,7 @@ func (c *cache) shrink(want int) (done int) {
 	return done
 }
 
-// close makes every node end at its last release.
+// close makes the cache destroy every node at its last release.
 func (c *cache) close() {
 	for i := range c.shards {
 		s := &c.shards[i]
@@ -166,7 +166,7 @@ type node struct {
 	kind   vfs.Kind
 	fd     int // O_PATH
 
-	// Of the shard.
+	// Guarded by the shard's lock.
 	refs       int
 	prev, next *node
 	idle       uint32 // tick of the last release
@@ -174,9 +174,9 @@ type node struct {
 	gone    atomic.Bool   // it has no name any more
 	setID   atomic.Bool   // a write must clear set-id bits
 	dirty   atomic.Bool   // written and not made stable yet
-	changes atomic.Uint64 // changes made through us, counted when done
+	changes atomic.Uint64 // changes made through this server, counted after they are made
 	opens   atomic.Int32  // Files
-	size    atomic.Int64  // a size that a File had when a read looked; only ever a hint
+	size    atomic.Int64  // the size at an earlier read; only a hint
 	below   atomic.Uint32 // tick at which a directory was last seen beneath the root
 
 	change changeState
@@ -184,10 +184,10 @@ type node struct {
 	rights rightsState
 	data   dataState
 	attrs  sync.Mutex            // serializes SetAttr
-	hint   atomic.Pointer[place] // where the table has it
+	hint   atomic.Pointer[place] // its place in the table
 }
 
-// destroy closes what the node holds. Nobody else knows it any more.
+// destroy closes the node's descriptors. Nothing else refers to the node any more.
 func (n *node) destroy() {
 	n.closeData()
 	_ = unix.Close(n.fd)
@@ -203,7 +203,7 @@ func (n *node) Handle() vfs.Handle { return n.h }
 // and the node has one.
 func (n *node) Identity() vfs.Identity { return n.object }
 
-// identityOf is the identity of what st describes.
+// identityOf returns the identity of the object that st describes.
 func identityOf(st *unix.Statx_t) (id vfs.Identity) {
 	binary.BigEndian.PutUint64(id.FS[:], devOf(st))
 	id.FS[8] = deviceIdentity
@@ -211,7 +211,7 @@ func identityOf(st *unix.Statx_t) (id vfs.Identity) {
 	return id
 }
 
-// deviceIdentity tells identities by device number from those that others make up.
+// deviceIdentity marks identities made of a device number; other backends use other marks.
 const deviceIdentity = 1
 
 // Kind implements [vfs.Node].

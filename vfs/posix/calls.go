@@ -8,9 +8,9 @@ import (
 	"fileserver/vfs"
 )
 
-// begin counts a call that may block in the kernel, and waits where too many do already; fs.budget.Leave
-// ends it. The error is a [vfs.ErrTooManyFiles]. It is for the methods that protocols call, which do
-// not call each other between the two.
+// begin counts a call that may block in the kernel. It waits if too many calls are blocked already. fs.budget.Leave
+// ends the call. The error is a [vfs.ErrTooManyFiles]. Only the methods that protocols call use it, and they do not
+// call each other in between.
 func (fs *FS) begin(ctx context.Context) error {
 	if err := fs.budget.Enter(ctx); err != nil {
 		return fmt.Errorf("%w: %w", vfs.ErrTooManyFiles, err)
@@ -18,15 +18,16 @@ func (fs *FS) begin(ctx context.Context) error {
 	return nil
 }
 
-// graveyard holds the nodes that nobody knows any more and whose descriptors are not closed yet:
-// to close the last one of a file that was removed may block, as any other call may.
+// graveyard holds nodes that nothing refers to any more, until their descriptors are closed. Closing the last
+// descriptor of a removed file may block, as any other call may.
 type graveyard struct {
 	mu     sync.Mutex
 	nodes  []*node
 	closed bool
 }
 
-// add reports whether the node was taken; otherwise the caller closes what it holds.
+// add adds the node and returns true. If the graveyard is closed it returns false, and the caller closes the node's
+// descriptors.
 func (g *graveyard) add(n *node) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -37,7 +38,7 @@ func (g *graveyard) add(n *node) bool {
 	return true
 }
 
-// take empties the graveyard.
+// take removes all nodes and returns them.
 func (g *graveyard) take() []*node {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -46,7 +47,7 @@ func (g *graveyard) take() []*node {
 	return nodes
 }
 
-// close empties the graveyard for good.
+// close removes all nodes and returns them; no node can be added afterwards.
 func (g *graveyard) close() []*node {
 	g.mu.Lock()
 	g.closed = true
@@ -54,8 +55,8 @@ func (g *graveyard) close() []*node {
 	return g.take()
 }
 
-// bury closes what a node holds that nobody knows any more. Where too many calls are blocked already the
-// janitor does it later, so that those who release nodes do not block, too.
+// bury closes the descriptors of a node that nothing refers to any more. If too many calls are blocked already, the
+// janitor does it later, so that releasing a node does not block.
 func (fs *FS) bury(n *node) {
 	if fs.budget.TryEnter() {
 		defer fs.budget.Leave()

@@ -16,39 +16,39 @@ import (
 	"fileserver/internal/budget"
 )
 
-// HandleMode is how objects are found again by their permanent handles.
+// HandleMode says how objects are found by their permanent handles.
 type HandleMode uint8
 
 // Modes of handles.
 const (
-	// HandleAuto is HandleNative where the system permits it, otherwise HandleTable.
+	// HandleAuto means HandleNative where the system permits it, and otherwise HandleTable.
 	HandleAuto HandleMode = iota
 	// HandleNative asks the kernel: open_by_handle_at(2), which needs CAP_DAC_READ_SEARCH and a file system
 	// with stable handles.
 	HandleNative
-	// HandleTable remembers where objects were last seen in a table under Config.StateDir, and searches the
-	// tree for those that are not there any more.
+	// HandleTable keeps a table under Config.StateDir of where objects were last seen, and searches the tree for
+	// objects that are not there any more.
 	HandleTable
 )
 
 // Config is what [New] needs.
 type Config struct {
-	// Root is the directory to publish. It may be a symbolic link; nothing below it is followed.
+	// Root is the directory to publish. It may be a symbolic link. Symbolic links below it are not followed.
 	Root string
-	// StateDir holds what must survive a restart: the key that authenticates handles (handle.key, made
-	// once, mode 0600) and the table of HandleTable. Several file systems may share it. If it is
-	// empty, handles do not survive a restart unless Key is set and the mode is HandleNative.
+	// StateDir holds what must survive a restart: the key that authenticates handles (handle.key, created once,
+	// mode 0600) and the table of HandleTable. Several file systems may share it. If it is empty, handles do not
+	// survive a restart unless Key is set and the mode is HandleNative.
 	StateDir string
-	// Key authenticates handles, at least 16 bytes; nil takes the one in StateDir.
+	// Key authenticates handles. It has at least 16 bytes; nil means the key in StateDir.
 	Key []byte
-	// Share tells file systems of the same Root apart: a handle of one is worth nothing in the other.
+	// Share distinguishes file systems of the same Root: a handle of one is not valid in the other.
 	Share string
-	// Handles is how objects are found by their handles.
+	// Handles says how objects are found by their handles.
 	Handles HandleMode
-	// OwnChecks makes the server check permissions itself even where the kernel could.
+	// OwnChecks makes the server check permissions itself even if the kernel could.
 	OwnChecks bool
-	// Budget bounds the calls that block in this file system at once, and the descriptors kept open for
-	// later use; nil: what a server has for its only share. [FS.Close] closes it.
+	// Budget bounds the calls that block in this file system at once, and the descriptors kept open for later use;
+	// nil means the budget of a server with only this share. [FS.Close] closes it.
 	Budget *budget.Share
 	// Log gets what an administrator should know; nil discards it.
 	Log *slog.Logger
@@ -56,8 +56,8 @@ type Config struct {
 
 const keySize = 32
 
-// shareKey derives the key of this share's handles. The identity of the root is part of it: a
-// handle made below another root is not valid here.
+// shareKey derives the key of this share's handles. The identity of the root is part of it: a handle from another
+// root is not valid here.
 func (c *Config) shareKey(root []byte) ([]byte, error) {
 	key := c.Key
 	var err error
@@ -79,7 +79,7 @@ func (c *Config) shareKey(root []byte) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// loadKey reads the key, or makes it. Several servers may try at once: the first one's is it.
+// loadKey reads the key, or creates it. If several servers create it at once, all use the key of the first.
 func loadKey(path string) ([]byte, error) {
 	if key, err := readKey(path); !errors.Is(err, os.ErrNotExist) {
 		return key, err

@@ -8,7 +8,7 @@ import (
 	"fileserver/vfs"
 )
 
-// defaultMode is that of objects made without one: for their owner only.
+// defaultMode is the mode of objects created without one: access for the owner only.
 const (
 	defaultFileMode = 0o600
 	defaultDirMode  = 0o700
@@ -21,7 +21,7 @@ func modeOf(s *vfs.SetAttr, otherwise uint32) uint32 {
 	return otherwise
 }
 
-// named checks what all calls with the name of an entry must.
+// named does the checks that all calls with the name of an entry need.
 func (n *node) named(name string) error {
 	if err := n.directory(); err != nil {
 		return err
@@ -29,7 +29,8 @@ func (n *node) named(name string) error {
 	return checkName(name)
 }
 
-// exists is what making a name, which c may not, fails with if it is there already and c may know.
+// exists returns the error of creating a name that c may not create. It is ErrExist if the name exists and c may
+// know that, otherwise err.
 func (n *node) exists(c *vfs.Cred, name string, err error) error {
 	if err != vfs.ErrAccess || c.UID != 0 && n.require(c, mayExec) != nil {
 		return err
@@ -67,7 +68,7 @@ func (n *node) Create(ctx context.Context, c *vfs.Cred, name string, excl bool, 
 		if err == nil {
 			return in, false, nil
 		}
-		if err != vfs.ErrNotFound || try > 16 { // it was removed in between: make it after all
+		if err != vfs.ErrNotFound || try > 16 { // it was removed in between: try again to create it
 			return nil, false, err
 		}
 	}
@@ -99,7 +100,8 @@ func (n *node) createNew(c *vfs.Cred, name string, s *vfs.SetAttr) (*node, error
 		return nil, n.orStale(err)
 	}
 	n.changed()
-	// The node's own descriptor is made of the file that was created, not of the name, which may be another's by now.
+	// The node's own descriptor is opened through the file that was created, because the name may be another file's
+	// by now.
 	b.setInt(0, fd)
 	path, err := n.fs.retryFDs(func() (int, error) {
 		p, e := openat(n.fs.proc, &b, unix.O_PATH|unix.O_CLOEXEC)
@@ -114,13 +116,13 @@ func (n *node) createNew(c *vfs.Cred, name string, s *vfs.SetAttr) (*node, error
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	// Whoever may create a file may write it, even if its mode then forbids that.
+	// A caller that created a file may write it, even if its mode forbids that.
 	in.keep(slotRW, fd)
 	n.fs.loc.note(in, &n.id, name)
 	return in, n.finish(c, in, name, s, vfs.AttrMode)
 }
 
-// finish gives a new object the attributes it was not made with, and removes it if that fails.
+// finish sets the attributes that a new object was not created with, and removes the object if that fails.
 func (n *node) finish(c *vfs.Cred, in *node, name string, s *vfs.SetAttr, made vfs.AttrMask) error {
 	if s == nil {
 		return nil
@@ -139,7 +141,7 @@ func (n *node) finish(c *vfs.Cred, in *node, name string, s *vfs.SetAttr, made v
 	return err
 }
 
-// undo removes a name if it still is that of the object.
+// undo removes a name if it is still that of the object.
 func (n *node) undo(in *node, name string) {
 	if now, err := n.peek(name); err == nil {
 		if now == in {
@@ -155,7 +157,7 @@ func (n *node) undo(in *node, name string) {
 	}
 }
 
-// make runs the call that makes a name as c, and opens what it made.
+// make runs the call that creates a name as c, and opens the new object.
 func (n *node) make(c *vfs.Cred, name string, call func() error) (*node, error) {
 	if err := n.named(name); err != nil {
 		return nil, err
@@ -170,7 +172,7 @@ func (n *node) make(c *vfs.Cred, name string, call func() error) (*node, error) 
 	return n.child(name)
 }
 
-// as makes a call as c.
+// as runs a call as c.
 func (n *node) as(c *vfs.Cred, call func() error) error {
 	return n.fs.as(c, func() error { return statusOf(again(call)) })
 }

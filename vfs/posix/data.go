@@ -24,8 +24,8 @@ type openFD struct {
 	used uint32 // tick of the last use
 }
 
-// dataState are the open descriptors of a node: of the data of a file, or of
-// the entries of a directory. Its lock may be held while openList.mu is taken.
+// dataState holds the open descriptors of a node: of the data of a file, or of the entries of a directory. Its lock
+// may be held while openList.mu is taken.
 type dataState struct {
 	mu      sync.Mutex
 	fds     [slots]*openFD
@@ -37,8 +37,8 @@ type dataState struct {
 	syncFD  *openFD // of a directory
 }
 
-// acquire returns a descriptor for reading, or for writing (and reading, if possible), opened as
-// the server: the caller has checked the permissions. It is given back with yield.
+// acquire returns a descriptor for reading, or for writing (and reading, if possible). The server's own identity
+// opens it: the caller has checked the permissions. The caller returns the descriptor with yield.
 func (n *node) acquire(write bool) (*openFD, error) {
 	d := &n.data
 	d.mu.Lock()
@@ -94,7 +94,7 @@ func (n *node) reopen(write bool) (slot, fd int, err error) {
 	return slotRW, fd, err
 }
 
-// openAs opens the object through /proc as the server.
+// openAs opens the object through /proc with the server's own identity.
 func (n *node) openAs(flags int) (int, error) {
 	var name cname
 	name.setInt(0, n.fd)
@@ -104,9 +104,9 @@ func (n *node) openAs(flags int) (int, error) {
 	})
 }
 
-// openForced opens a file whose mode keeps even its owner out, which the server is: NFS lets an owner who created
-// a file without permission to write go on writing it, and an ordinary process has no
-// other way than to change the mode for a moment.
+// openForced opens a file whose mode denies access even to its owner, which is the server's user. NFS lets a client
+// that created a file without write permission go on writing it. An ordinary process can only do that by changing
+// the mode for a moment.
 func (n *node) openForced(flags int) (int, error) {
 	var st unix.Statx_t
 	if err := n.statx(statPerm, &st); err != nil {
@@ -125,7 +125,7 @@ func (n *node) openForced(flags int) (int, error) {
 	return fd, err
 }
 
-// keep adds a descriptor to the node, which owns it from now on.
+// keep adds a descriptor to the node, which then owns it.
 func (n *node) keep(slot, fd int) {
 	n.data.mu.Lock()
 	defer n.data.mu.Unlock()
@@ -143,7 +143,7 @@ func (n *node) keepLocked(slot, fd int) *openFD {
 	return h
 }
 
-// opened accounts for a new descriptor of n, and calls the janitor if there are too many.
+// opened counts a new descriptor of n, and wakes the janitor if there are too many.
 func (fs *FS) opened(n *node) {
 	if fs.open.add(n) {
 		select {
@@ -153,13 +153,13 @@ func (fs *FS) opened(n *node) {
 	}
 }
 
-// closeIdle closes what has not been used since the tick, and everything unused if all is set.
-// It returns how many were closed. The caller holds data.mu.
+// closeIdle closes the descriptors that have not been used since the tick, or every unused one if all is set. It
+// returns how many it closed. The caller holds data.mu.
 func (n *node) closeIdle(before uint32, all bool) (closed int) {
 	d := &n.data
 	more := false
 	stale := func(h *openFD) bool { return h.refs == 0 && (all || int32(h.used-before) < 0) }
-	if n.dirty.Load() && !all { // the kernel writes it in the meantime, and the flush below is short
+	if n.dirty.Load() && !all { // the kernel writes the data back meanwhile, so that the flush below is short
 		before -= dirtyTicks
 	}
 	for i, h := range d.fds {
@@ -169,7 +169,7 @@ func (n *node) closeIdle(before uint32, all bool) (closed int) {
 			more = true
 		default:
 			if i != slotRead && n.dirty.Load() && !n.gone.Load() {
-				n.flush(h.fd) // a failure must not go unseen
+				n.flush(h.fd) // so that a failure is counted
 			}
 			_ = unix.Close(h.fd)
 			d.fds[i] = nil
@@ -201,7 +201,7 @@ func (n *node) closeIdle(before uint32, all bool) (closed int) {
 	return closed
 }
 
-// closeData closes everything that is not in use.
+// closeData closes every descriptor that is not in use.
 func (n *node) closeData() {
 	n.data.mu.Lock()
 	defer n.data.mu.Unlock()
@@ -255,7 +255,7 @@ func (l *openList) remove(n *node) {
 	d.listed, d.prev, d.next = false, nil, nil
 }
 
-// closed accounts for descriptors of n that were closed.
+// closed subtracts the count of closed descriptors of n.
 func (l *openList) closed(n *node, count int, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -265,7 +265,7 @@ func (l *openList) closed(n *node, count int, more bool) {
 	}
 }
 
-// rotate returns the least recently opened node and makes it the last.
+// rotate returns the least recently opened node and moves it to the end.
 func (l *openList) rotate() (n *node) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -276,21 +276,22 @@ func (l *openList) rotate() (n *node) {
 	return n
 }
 
-// excess is how many descriptors there are above the limit.
+// excess returns how many descriptors there are above the limit.
 func (l *openList) excess() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.n - int(l.limit.Load())
 }
 
-// shrink closes about want descriptors that nobody uses; it returns how many.
+// shrink closes about want unused descriptors and returns how many it closed.
 func (l *openList) shrink(want int) (done int) {
 	for tries := 2 * want; done < want && tries > 0; tries-- {
 		n := l.rotate()
 		if n == nil {
 			break
 		}
-		// Somebody who waits for a descriptor may hold this lock, or that of another node and want this one.
+		// TryLock, because a goroutine that waits for a descriptor may hold this lock, or hold that of another node
+		// and want this one.
 		if n.data.mu.TryLock() {
 			done += n.closeIdle(0, true)
 			n.data.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"fileserver/vfs"
 )
 
-// statuses maps what the kernel answers. EXDEV, ENXIO and others with a
-// meaning of their own in one call are handled there.
+// statuses maps errors of the kernel. EXDEV, ENXIO and others that have a special meaning in one call are handled
+// in that call.
 var statuses = map[unix.Errno]vfs.Status{
 	unix.EPERM: vfs.ErrPerm, unix.ENOENT: vfs.ErrNotFound, unix.EIO: vfs.ErrIO, unix.EACCES: vfs.ErrAccess,
 	unix.EEXIST: vfs.ErrExist, unix.EXDEV: vfs.ErrXDev, unix.ENOTDIR: vfs.ErrNotDir, unix.EISDIR: vfs.ErrIsDir,
@@ -24,7 +24,7 @@ var statuses = map[unix.Errno]vfs.Status{
 	unix.EDEADLK: vfs.ErrDeadlock,
 }
 
-// status turns an errno into an error; nil for 0.
+// status converts an errno into an error, and 0 into nil.
 func status(e unix.Errno) error {
 	if e == 0 {
 		return nil
@@ -47,7 +47,7 @@ func statusOf(err error) error {
 	return fmt.Errorf("%w (%w)", vfs.ErrIO, err)
 }
 
-// again repeats a call that a signal interrupts.
+// again repeats a call while a signal interrupts it.
 func again(call func() error) error {
 	for {
 		if err := call(); err != unix.EINTR {
@@ -56,5 +56,5 @@ func again(call func() error) error {
 	}
 }
 
-// checkName refuses what cannot be the name of an entry.
+// checkName checks the name of an entry ([vfs.CheckName]).
 func checkName(name string) error { return vfs.CheckName(name, maxName) }

@@ -9,7 +9,7 @@ import (
 	"fileserver/vfs"
 )
 
-// file is a regular file opened. Files of a node are used again after Close.
+// file is an open regular file. A node reuses its files after Close.
 type file struct {
 	n     *node
 	h     *openFD
@@ -113,7 +113,7 @@ func (f *file) ReadAt(ctx context.Context, p []byte, off int64) (n int, eof bool
 	}
 	defer f.n.fs.budget.Leave()
 	switch err := f.check(vfs.OpenRead, off, len(p)); {
-	case err == vfs.ErrTooBig: // the end of p is behind that of every file
+	case err == vfs.ErrTooBig: // off+len(p) is beyond the largest file
 		room := f.n.fs.caps.MaxFileSize - off
 		if room <= 0 {
 			return 0, true, nil
@@ -136,12 +136,12 @@ func (f *file) ReadAt(ctx context.Context, p []byte, off int64) (n int, eof bool
 			n += m
 		}
 	}
-	// All that was wanted: is that all there is? Where the file went on when last seen, a system call is saved, and if it has become
-	// shorter since, the next read tells: "no" is not wrong then, only late.
+	// The read was complete, so eof depends on the size. If the size at the last look is larger, no system call is
+	// needed. If the file has been truncated since, the next read returns eof.
 	if off+int64(n) < f.n.size.Load() {
 		return n, false, nil
 	}
-	// lseek(2) returns the size for less than statx(2).
+	// lseek(2) returns the size and is faster than statx(2).
 	size, err := unix.Seek(fd, 0, unix.SEEK_END)
 	if err != nil {
 		return n, false, statusOf(err)
@@ -150,7 +150,7 @@ func (f *file) ReadAt(ctx context.Context, p []byte, off int64) (n int, eof bool
 	return n, off+int64(n) >= size, nil
 }
 
-// check refuses what the File was not opened for, and ranges outside of what can be.
+// check refuses accesses that the File was not opened for, and ranges beyond the largest file.
 func (f *file) check(need vfs.OpenFlags, off int64, n int) error {
 	switch {
 	case f.n.fs.closed.Load():
@@ -189,7 +189,7 @@ func (f *file) WriteAt(ctx context.Context, p []byte, off int64, s vfs.Stability
 	return n, err
 }
 
-// write writes so that set-id bits go where they must.
+// write writes, and clears set-id bits where POSIX demands it.
 func (f *file) write(p []byte, off int64, s vfs.Stability) (int, error) {
 	if f.n.setID.Load() && f.c.UID != 0 {
 		return f.writeClearing(p, off, s)
@@ -231,7 +231,7 @@ func (f *file) writeAll(p []byte, off int64, s vfs.Stability) (n int, err error)
 	return n, nil
 }
 
-// writeClearing writes so that set-id bits go, as they would if the caller's process wrote.
+// writeClearing writes, and clears the set-id bits that a write by the caller's process would clear.
 func (f *file) writeClearing(p []byte, off int64, s vfs.Stability) (int, error) {
 	var n int
 	err := f.n.fs.asOnce(&f.c, func() (err error) {
@@ -240,7 +240,7 @@ func (f *file) writeClearing(p []byte, off int64, s vfs.Stability) (int, error) 
 	})
 	var st unix.Statx_t
 	if f.n.statx(statPerm, &st) == nil && f.n.setID.Load() {
-		// The own checks of a server that has CAP_FSETID.
+		// A server with CAP_FSETID that does its own checks: the kernel does not clear the bits.
 		mode := uint32(st.Mode&0o7777) &^ unix.S_ISUID
 		if mode&unix.S_IXGRP != 0 {
 			mode &^= unix.S_ISGID

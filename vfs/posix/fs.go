@@ -18,13 +18,13 @@ import (
 	"fileserver/vfs"
 )
 
-// FS is a directory of the local file system, published. It implements [vfs.FS].
+// FS is a published directory of the local file system. It implements [vfs.FS].
 type FS struct {
 	log    *slog.Logger
 	budget *budget.Share
 	crew   crew
 	kernel bool // the kernel checks permissions for the caller
-	// protectLinks is the sysctl fs.protected_hardlinks, for the own checks.
+	// protectLinks is the sysctl fs.protected_hardlinks, for the server's own checks.
 	protectLinks bool
 	path         string // Config.Root
 	mount        int    // the root directory, open for reading
@@ -45,7 +45,7 @@ type FS struct {
 	live        atomic.Int64 // nodes, which need mount and proc
 	writeErrors atomic.Uint64
 	tick        atomic.Uint32 // of the janitor
-	kept        int           // descriptors kept open at most; the janitor's
+	kept        int           // limit of descriptors kept open; used only by the janitor
 	open        openList
 	watches     watches
 
@@ -56,10 +56,11 @@ type FS struct {
 
 var umask sync.Once
 
-// New publishes a directory. It sets the umask of the process to 0: the modes clients ask for are theirs to choose.
+// New publishes a directory. It sets the umask of the process to 0, because clients choose the modes of their
+// files.
 //
-// As root, with CAP_SETUID and CAP_SETGID, permissions are enforced by the kernel for the caller's identity;
-// otherwise (or with OwnChecks) by the rules of POSIX before each call, which is then made as the server's user.
+// As root, with CAP_SETUID and CAP_SETGID, the kernel enforces permissions for the caller's identity. Otherwise (or
+// with OwnChecks) the server applies the rules of POSIX before each call, and makes the call as its own user.
 func New(cfg Config) (*FS, error) {
 	umask.Do(func() { unix.Umask(0) })
 	fs := &FS{log: cfg.Log, path: cfg.Root, budget: cfg.Budget, mount: -1, proc: -1, stop: make(chan struct{}), kick: make(chan struct{}, 1)}
@@ -114,7 +115,7 @@ func (fs *FS) init(cfg *Config) (err error) {
 	return nil
 }
 
-// initHandles decides how objects are identified and found, and makes the root's node of fd.
+// initHandles decides how objects are identified and found, and creates the root's node from fd.
 func (fs *FS) initHandles(cfg *Config, fd int, st *unix.Statx_t) error {
 	var sfs unix.Statfs_t
 	if err := again(func() error { return unix.Fstatfs(fs.mount, &sfs) }); err != nil {
@@ -147,7 +148,7 @@ func (fs *FS) initHandles(cfg *Config, fd int, st *unix.Statx_t) error {
 	return nil
 }
 
-// whereabouts identifies the file system, the same after a restart.
+// whereabouts returns bytes that identify the file system and stay the same after a restart.
 func (fs *FS) whereabouts(sfs *unix.Statfs_t, st *unix.Statx_t) []byte {
 	if u, ok := getFSUUID(fs.mount); ok {
 		return append([]byte("uuid"), u[:]...)
@@ -172,11 +173,11 @@ func (fs *FS) enter() error {
 	return nil
 }
 
-// Budget is what the file system may take of the machine.
+// Budget returns the budget of the file system.
 func (fs *FS) Budget() *budget.Share { return fs.budget }
 
-// Current reports whether Config.Root still leads to the directory that is published: not if another disk has been
-// mounted there, or the one that was there is not any more, or the directory has been replaced.
+// Current reports whether Config.Root still leads to the published directory. It does not if another disk was
+// mounted there, the disk was unmounted, or the directory was replaced.
 func (fs *FS) Current() bool {
 	if fs.enter() != nil {
 		return false
@@ -187,7 +188,7 @@ func (fs *FS) Current() bool {
 		return false
 	}
 	defer unix.Close(fd)
-	// Neither number is another's while the root is open here.
+	// While the root is open here, no other directory can have its numbers.
 	var now, published unix.Statx_t
 	return statxFD(fd, unix.STATX_INO, &now) == 0 && statxFD(fs.mount, unix.STATX_INO, &published) == 0 &&
 		now.Ino == published.Ino && devOf(&now) == devOf(&published)
@@ -206,16 +207,16 @@ func (fs *FS) Root(context.Context) (vfs.Node, error) {
 // Caps implements [vfs.FS].
 func (fs *FS) Caps() vfs.Caps { return fs.caps }
 
-// KernelPermissions reports whether the kernel enforces permissions for the caller's identity. If not, [FS] does, and
-// every object belongs to the user the server runs as.
+// KernelPermissions reports whether the kernel enforces permissions for the caller's identity. If not, [FS]
+// enforces them, and every new object belongs to the user the server runs as.
 func (fs *FS) KernelPermissions() bool { return fs.kernel }
 
-// NativeHandles reports whether handles are the kernel's (HandleNative).
+// NativeHandles reports whether handles are those of the kernel (HandleNative).
 func (fs *FS) NativeHandles() bool { return fs.ids.native }
 
-// WriteErrors counts the failures to make written data stable, however they came to light. After
-// each, data that was written but not committed may be lost: a server changes its write
-// verifier (RFC 1813 3.3.7) when the number has changed.
+// WriteErrors returns the number of failures to make written data stable, however they were noticed. After each
+// failure, data that was written but not committed may be lost: a server changes its write verifier (RFC 1813
+// 3.3.7) when the number has changed.
 func (fs *FS) WriteErrors() uint64 { return fs.writeErrors.Load() }
 
 // StatFS implements [vfs.FS].
@@ -271,7 +272,7 @@ func capsOf(fd int, s *unix.Statfs_t) vfs.Caps {
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.BTRFS_SUPER_MAGIC:
 		c.Holes = true
 	}
-	// Nothing is lost in a crash that would be there without one.
+	// These file systems keep nothing over a crash, so there is nothing to make stable.
 	c.StableMetadata = s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC
 	if flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS); err == nil {
 		const casefold = 0x40000000
@@ -280,7 +281,7 @@ func capsOf(fd int, s *unix.Statfs_t) vfs.Caps {
 	return c
 }
 
-// Close implements [vfs.FS]. What is in use ends at its last release.
+// Close implements [vfs.FS]. Nodes in use are destroyed at their last release.
 func (fs *FS) Close() error {
 	fs.life.Lock()
 	was := fs.closed.Swap(true)
@@ -302,7 +303,7 @@ func (fs *FS) Close() error {
 	return err
 }
 
-// closeFDs closes what all nodes need.
+// closeFDs closes the descriptors that all nodes need.
 func (fs *FS) closeFDs() {
 	for _, fd := range []int{fs.mount, fs.proc} {
 		if fd >= 0 {

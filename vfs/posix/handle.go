@@ -54,7 +54,7 @@ type signer struct {
 	pool sync.Pool // of *macState
 }
 
-// macState keeps what the hash sees off the callers' stacks, which would escape otherwise.
+// macState holds the input and output of the hash. On the caller's stack they would escape to the heap.
 type macState struct {
 	h   hash.Hash
 	in  [maxID]byte
@@ -76,7 +76,7 @@ func (s *signer) mac(id *identity) (m [macLen]byte) {
 	return m
 }
 
-// sign makes the handle of an identity.
+// sign returns the handle of an identity.
 func (s *signer) sign(id *identity) vfs.Handle {
 	var b [vfs.MaxHandle]byte
 	m := s.mac(id)
@@ -86,7 +86,7 @@ func (s *signer) sign(id *identity) vfs.Handle {
 	return h
 }
 
-// parse splits a handle. It does not authenticate.
+// parse splits a handle. It does not authenticate it.
 func parse(h *vfs.Handle) (id identity, mac [macLen]byte, ok bool) {
 	var buf [vfs.MaxHandle]byte
 	b := h.Append(buf[:0])
@@ -110,7 +110,7 @@ func (s *signer) verify(id *identity, mac *[macLen]byte) bool {
 	return subtle.ConstantTimeCompare(want[:], mac[:]) == 1
 }
 
-// nativeIdentity makes an identity of a kernel handle; ok is false if it does not fit.
+// nativeIdentity returns the identity of a kernel handle; ok is false if the handle is too long.
 func nativeIdentity(h *fileHandle) (id identity, ok bool) {
 	if h.kind < 0 || h.kind > 255 || h.size == 0 || int(h.size) > maxID-2 {
 		return id, false
@@ -126,8 +126,8 @@ func (id *identity) kernelHandle(h *fileHandle) {
 	h.size = uint32(copy(h.b[:], id.b[2:id.n]))
 }
 
-// tableIdentity makes an identity for the table: the inode number, and as verifier the kernel's handle
-// (it holds the generation of the inode) or else the time of creation.
+// tableIdentity returns an identity for the table: the inode number and a verifier. The verifier is the kernel's
+// handle (it holds the generation of the inode), or else the time of creation.
 func tableIdentity(st *unix.Statx_t, h *fileHandle) (id identity) {
 	id.b[0] = idTable
 	binary.BigEndian.PutUint64(id.b[1:], st.Ino)
@@ -143,7 +143,7 @@ func tableIdentity(st *unix.Statx_t, h *fileHandle) (id identity) {
 		binary.BigEndian.PutUint64(id.b[at:], uint64(st.Btime.Sec))
 		binary.BigEndian.PutUint32(id.b[at+8:], st.Btime.Nsec)
 		id.n = at + 12
-	default: // nothing tells a reused number: the best there is
+	default: // there is no verifier: a reused number cannot be detected
 		id.n = at
 	}
 	return id

@@ -31,13 +31,13 @@ func ownIdentity() (base, error) {
 	return b, nil
 }
 
-// crew makes calls as other users. The kernel has an identity for each thread; a thread that has once
-// had another's never runs anything else: not only because what it did might be done by the wrong user, but
-// because it is not what it was even when it has its own identity back. The kernel compares credentials by
-// their address, and lets such a thread write to no device of InfiniBand that another has opened (ib_safe_file_access).
+// crew runs calls as other users. The kernel has an identity for each thread, and a thread that once had another
+// identity never runs anything else. One reason is that other work might run as the wrong user. The other is that
+// the kernel compares credentials by their address: it does not let such a thread write to an InfiniBand device
+// that another thread has opened (ib_safe_file_access), even after it has taken its own identity back.
 //
-// So the threads with identities are the crew's own, its hands, each with a goroutine that is locked to it
-// until both end. A hand keeps the identity of its last call: calls in a row of one user change nothing.
+// So the crew has threads of its own, the hands. Each has a goroutine that is locked to it until both end. A hand
+// keeps the identity of its last call: consecutive calls of one user change nothing.
 type crew struct {
 	base base
 
@@ -46,24 +46,25 @@ type crew struct {
 	closed bool
 }
 
-// maxIdle is how many hands without a call are kept.
+// maxIdle is how many idle hands are kept.
 const maxIdle = 16
 
-// hand is a thread of the crew. Its fields belong to its goroutine, but for those of the call while it has none.
+// hand is a thread of the crew. Its fields belong to its goroutine. While it is idle, the fields of the call belong
+// to the caller.
 type hand struct {
 	base  *base
-	calls chan *vfs.Cred // who the call is made as; closed at the end
+	calls chan *vfs.Cred // the identity for the next call; closed at the end
 	done  chan struct{}
 
 	// The identity the thread has.
 	uid, gid uint32
 	groups   []uint32
 
-	// The call, and what became of it.
+	// The call and its result.
 	call   func() error
 	err    error
 	panics any  // what it panicked with
-	lost   bool // it is not known who the thread is: it has ended
+	lost   bool // the identity of the thread is unknown, so it has ended
 }
 
 var errIdentity = errors.New("posix: the thread did not get the identity")
@@ -78,7 +79,7 @@ func (w *crew) trial() bool {
 	return w.as(&vfs.Cred{UID: 65534, GID: 65534, Groups: []uint32{65533}}, func() error { return nil }) == nil
 }
 
-// as makes a call as c. A panic in it is the caller's.
+// as runs a call as c. A panic in the call is passed on to the caller.
 func (w *crew) as(c *vfs.Cred, call func() error) error {
 	if c.UID == w.base.uid && c.GID == w.base.gid {
 		return call()
@@ -96,7 +97,7 @@ func (w *crew) as(c *vfs.Cred, call func() error) error {
 	return err
 }
 
-// take finds a hand for a call as c: if it can, one that is c already.
+// take returns a hand for a call as c; if possible one that has the identity of c already.
 func (w *crew) take(c *vfs.Cred) *hand {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +132,7 @@ func (w *crew) put(h *hand) {
 	}
 }
 
-// close ends the hands: those at work when their calls are over.
+// close ends the hands; a busy hand ends after its call.
 func (w *crew) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,11 +143,13 @@ func (w *crew) close() {
 	w.idle = nil
 }
 
-// run makes calls until there are no more. The goroutine ends while it is locked, and the thread with it.
+// run runs calls until the channel is closed. The goroutine ends while it is locked to its thread, so the thread
+// ends too.
 func (h *hand) run() {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
-		// The first thread cannot end, and what others are told of the process is what it is.
+		// The first thread cannot end, and its identity is shown as that of the process. So it must not become a
+		// hand.
 		elsewhere := make(chan struct{})
 		go func() {
 			close(elsewhere)
@@ -185,7 +188,7 @@ func (h *hand) make() error {
 // (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_CHOWN, CAP_MKNOD), so the kernel checks as it would for a process
 // of c; back to 0 gives them back.
 func (h *hand) become(c *vfs.Cred) error {
-	// Groups do not matter to the superuser, who has all permissions without them.
+	// The superuser has all permissions without groups.
 	if c.UID != h.base.uid && !slices.Equal(c.Groups, h.groups) {
 		if e := threadSetGroups(c.Groups); e != 0 {
 			return fmt.Errorf("%w: %w (%w)", vfs.ErrTooManyFiles, errIdentity, e)
@@ -207,8 +210,8 @@ func (h *hand) become(c *vfs.Cred) error {
 	return nil
 }
 
-// as makes a call as c where the kernel checks permissions, and as the server elsewhere. A call that finds the file
-// system full is made again if there is storage to give back.
+// as runs a call as c if the kernel checks permissions, and otherwise as the server. If the call finds the file
+// system full, as frees the storage of removed files in the cache and, if there was any, runs the call again.
 func (fs *FS) as(c *vfs.Cred, call func() error) error {
 	err := fs.asOnce(c, call)
 	if full(err) && fs.reclaim() {

@@ -3,20 +3,20 @@ package posix
 import "time"
 
 const (
-	// tickEvery is how often the janitor looks around, and for how long a directory
-	// is believed to be beneath the root.
+	// tickEvery is how often the janitor runs, and how long the check that a directory is beneath the root is
+	// valid.
 	tickEvery = time.Second
-	// idleTicks is after how many ticks without use a descriptor is closed.
+	// A descriptor that is not used for idleTicks is closed.
 	idleTicks = 10
-	// dirtyTicks is how much longer those with data that are not known to be stable are kept.
+	// A descriptor with data that may not be stable is kept dirtyTicks longer.
 	dirtyTicks = 60
-	// nodeTicks is after how many ticks without use an object is dropped.
+	// A node that is not used for nodeTicks is dropped.
 	nodeTicks = 30
 	// perTick bounds the nodes whose descriptors the janitor looks at in one tick.
 	perTick = 4096
 )
 
-// janitor closes what has not been used for a while, until the file system is closed.
+// janitor closes descriptors and nodes that have not been used for a while, until the file system is closed.
 func (fs *FS) janitor() {
 	defer fs.done.Done()
 	t := time.NewTicker(tickEvery)
@@ -46,7 +46,7 @@ func (fs *FS) setLimits(n int) {
 	fs.open.limit.Store(int64(n / 4))
 }
 
-// expire drops what has not been used for so long, now that it is this tick.
+// expire closes the descriptors and drops the nodes whose time without use has passed at this tick.
 func (fs *FS) expire(now uint32) {
 	fs.closeIdle(now - idleTicks)
 	fs.cache.sweep(now, now-nodeTicks)
