@@ -8,14 +8,16 @@ import (
 	"fileserver/vfs"
 )
 
-// Limits of server-side copies (MS-SMB2 3.3.3, appendix A): chunks of a request, bytes of one, and of all.
+// Limits of server-side copies (MS-SMB2 3.3.3, appendix A): chunks of a request, bytes of a chunk, and bytes of a
+// request.
 const (
 	maxChunks     = 256
 	maxChunk      = 1 << 20
 	maxChunkTotal = 16 << 20
 )
 
-// fsctlResumeKey gives the key that names the open as the source of copies, in its session (MS-SMB2 3.3.5.15.5).
+// fsctlResumeKey returns the key by which requests of the same session name the open as the source of copies (MS-SMB2
+// 3.3.5.15.5).
 func fsctlResumeKey(_ context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	if q.MaxOutputResponse < 32 {
 		return nil, wire.StatusInvalidParameter
@@ -90,7 +92,7 @@ func copychunks(ctx context.Context, r *request, q *wire.IoctlRequest) (out []by
 	return done.Append(nil), done.TotalBytes > 0, st
 }
 
-// copychunk copies one range, whole or with an error.
+// copychunk copies one range. It either copies the whole range or returns an error.
 func (r *request) copychunk(ctx context.Context, src *Open, k wire.Copychunk) (uint32, wire.Status) {
 	dst, n := r.open, uint64(k.Length)
 	switch {
@@ -120,7 +122,7 @@ func (r *request) copychunk(ctx context.Context, src *Open, k wire.Copychunk) (u
 	return r.copyThrough(ctx, src, from, to, int(n))
 }
 
-// copyThrough reads all of a range before it writes it, so that ranges may overlap.
+// copyThrough reads the whole range before it writes, so that the ranges may overlap.
 func (r *request) copyThrough(ctx context.Context, src *Open, from, to int64, n int) (uint32, wire.Status) {
 	buf, err := r.conn.memory(n)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"fileserver/smb/wire"
 )
 
-// fsctlValidateNegotiate compares what the client has negotiated with what we have:
-// where they differ somebody has changed the messages, and the connection ends (MS-SMB2 3.3.5.15.12).
+// fsctlValidateNegotiate compares what the client has negotiated with what the server has. If they differ, somebody
+// has changed the messages, and the connection ends (MS-SMB2 3.3.5.15.12).
 func fsctlValidateNegotiate(_ context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	n := r.conn.neg.Load()
 	if n.dialect == wire.Dialect311 {
-		return nil, statusDrop // preauthentication integrity is there for that
+		return nil, statusDrop // 3.1.1 has preauthentication integrity instead
 	}
 	v, err := wire.ParseValidateNegotiate(q.Input)
 	if err != nil {
@@ -32,8 +32,8 @@ func fsctlValidateNegotiate(_ context.Context, r *request, q *wire.IoctlRequest)
 	return out, wire.StatusSuccess
 }
 
-// fsctlInterfaces lists the addresses a client may connect more channels to (MS-SMB2
-// 3.3.5.15.11), that of its own connection first.
+// fsctlInterfaces lists the addresses to which a client may connect further channels (MS-SMB2 3.3.5.15.11). The
+// address of the client's own connection comes first.
 func fsctlInterfaces(_ context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	srv := r.conn.srv
 	if r.conn.dialect() < wire.Dialect300 || srv.cfg.Interfaces == nil {
@@ -56,7 +56,8 @@ func fsctlInterfaces(_ context.Context, r *request, q *wire.IoctlRequest) ([]byt
 			}
 			entries := []wire.NetworkInterface{n}
 			if i.RDMA {
-				// Linux opens channels over TCP only by entries without RDMA, and several by those with RSS.
+				// Linux opens channels over TCP only to entries without RDMA, and several channels only to entries
+				// with RSS.
 				entries[0].Capability |= wire.InterfaceRDMACapable
 				n.Capability = wire.InterfaceRSSCapable
 				entries = append(entries, n)

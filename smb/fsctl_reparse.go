@@ -10,21 +10,21 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// What POSIX has besides files and directories, clients see as reparse points: symbolic links as those of
-// Windows, all else as NFS' (MS-FSCC 2.1.2.4, 2.1.2.6).
+// Clients see the objects that only POSIX has as reparse points: symbolic links as those of Windows, all others as
+// those of NFS (MS-FSCC 2.1.2.4, 2.1.2.6).
 
-// reparseTags are the tags of objects, by their kinds.
+// reparseTags are the reparse tags, by kind of object.
 var reparseTags = [...]uint32{
 	vfs.KindSymlink: wire.ReparseTagSymlink, vfs.KindBlock: wire.ReparseTagNFS, vfs.KindChar: wire.ReparseTagNFS,
 	vfs.KindSocket: wire.ReparseTagNFS, vfs.KindFIFO: wire.ReparseTagNFS,
 }
 
-// nfsTypes are the types of NFS' reparse points, by kinds.
+// nfsTypes are the types of NFS reparse points, by kind of object.
 var nfsTypes = [...]uint64{
 	vfs.KindBlock: wire.NFSSpecFileBlock, vfs.KindChar: wire.NFSSpecFileChar, vfs.KindSocket: wire.NFSSpecFileSocket, vfs.KindFIFO: wire.NFSSpecFileFIFO,
 }
 
-// fsctlGetReparsePoint tells where a symbolic link leads, or what else the object is (MS-FSA 2.1.5.10.14).
+// fsctlGetReparsePoint returns the target of a symbolic link, or the type of a special file (MS-FSA 2.1.5.10.14).
 func fsctlGetReparsePoint(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	n := r.open.object()
 	p := wire.Reparse{Tag: reparseTags[n.Kind()]}
@@ -54,12 +54,12 @@ func fsctlGetReparsePoint(ctx context.Context, r *request, q *wire.IoctlRequest)
 	return out, wire.StatusSuccess
 }
 
-// reparseOf is the data of the reparse point that stands for a symbolic link (MS-FSCC 2.1.2.4). With the POSIX extensions
-// its target is as it is on disk.
+// reparseOf returns the data of the reparse point that stands for a symbolic link (MS-FSCC 2.1.2.4). With the POSIX
+// extensions the target is the one on disk, unchanged.
 func reparseOf(target string, posix bool) []byte {
 	shown := target
 	if !posix {
-		shown, _ = wire.UTF16(namespace.AppendName(nil, target)) // which is UTF-16
+		shown, _ = wire.UTF16(namespace.AppendName(nil, target)) // AppendName always returns valid UTF-16
 	}
 	s := wire.SymlinkReparse{Substitute: shown, Print: shown}
 	if !strings.HasPrefix(target, "/") {
@@ -68,14 +68,15 @@ func reparseOf(target string, posix bool) []byte {
 	return s.Append(nil)
 }
 
-// special is an object to be made: a symbolic link, or a special file.
+// special describes an object to be created: a symbolic link, or a special file.
 type special struct {
 	kind   vfs.Kind
 	target string
 	dev    vfs.Dev
 }
 
-// fsctlSetReparsePoint makes the symbolic link or special file of an empty file or directory that a client has created for it (MS-FSA 2.1.5.10.33).
+// fsctlSetReparsePoint replaces an empty file or directory, which the client has created for this, by a symbolic link
+// or a special file (MS-FSA 2.1.5.10.33).
 func fsctlSetReparsePoint(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	o := r.open
 	p, err := wire.ParseReparse(q.Input)
@@ -112,8 +113,8 @@ func fsctlSetReparsePoint(ctx context.Context, r *request, q *wire.IoctlRequest)
 	return nil, wire.StatusSuccess
 }
 
-// mayReplace checks that nothing gets lost: a file is empty, and has only this name. That a directory is empty its
-// removal shows.
+// mayReplace checks that no data gets lost: a file must be empty, and must have only this name. Whether a directory
+// is empty is found out when it is removed.
 func (o *Open) mayReplace(ctx context.Context) wire.Status {
 	a, err := o.object().GetAttr(ctx, vfs.AttrSize|vfs.AttrNlink)
 	switch {
@@ -130,7 +131,7 @@ func (o *Open) mayReplace(ctx context.Context) wire.Status {
 	return wire.StatusSuccess
 }
 
-// specialOf is what a reparse point stands for.
+// specialOf returns the object that a reparse point stands for.
 func specialOf(p *wire.Reparse, posix bool) (s special, st wire.Status) {
 	switch p.Tag {
 	case wire.ReparseTagSymlink:
@@ -168,7 +169,7 @@ func specialOf(p *wire.Reparse, posix bool) (s special, st wire.Status) {
 	return s, wire.StatusNotSupported
 }
 
-// targetOf is a link's target as POSIX has it.
+// targetOf returns a link's target in the notation of POSIX.
 func targetOf(s string) string {
 	elems := strings.Split(s, `\`)
 	for i := range elems {
@@ -177,14 +178,15 @@ func targetOf(s string) string {
 	return strings.Join(elems, "/")
 }
 
-// replace makes the object under a new name and moves it over the open's file, if that is still there.
+// replace creates the object under a temporary name and moves it over the open's file, if the name still leads to
+// that file.
 func (s *special) replace(ctx context.Context, c *vfs.Cred, dir vfs.Node, name string, o *Open) (n vfs.Node, err error) {
 	defer o.srv.cfg.Locks.LockNames(dir.Identity()).Unlock()
 	there, err := dir.Lookup(ctx, c, name)
 	if err != nil {
 		return nil, err
 	}
-	same := there.Handle() == o.about.first.Handle() // of two requests at the same time the second finds another
+	same := there.Handle() == o.about.first.Handle() // if two requests run at the same time, the second finds the object of the first
 	there.Release()
 	if !same {
 		return nil, vfs.ErrStale

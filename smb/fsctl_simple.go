@@ -9,12 +9,13 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// changeData is the part of an FSCTL that changes the file's data. changed reports whether it has changed any, which it may
-// have done also if it failed.
+// changeData is the part of an FSCTL that changes the file's data. changed reports whether it has changed any data,
+// which is possible even if it fails.
 type changeData func(context.Context, *request, *wire.IoctlRequest) (out []byte, changed bool, st wire.Status)
 
-// recalledFsctl runs the rest of an FSCTL when others do not cache the file's data any more: if it has to wait for that, the
-// whole FSCTL runs again. What has changed is stable afterwards if the open writes through.
+// recalledFsctl runs run once no other client caches the file's data. If it has to wait for that, it returns
+// statusParked, and the whole FSCTL runs again afterwards. If the open writes through, the changes are stable when
+// recalledFsctl returns.
 func (r *request) recalledFsctl(ctx context.Context, q *wire.IoctlRequest, run changeData) ([]byte, wire.Status) {
 	if rc := r.open.recall(0); rc != nil {
 		return nil, r.await(rc)
@@ -34,7 +35,8 @@ func (r *request) recalledFsctl(ctx context.Context, q *wire.IoctlRequest, run c
 	return out, st
 }
 
-// fsctlObjectID tells the object ID of a file, which is made of what identifies it anyway (MS-FSA 2.1.5.10.2, 2.1.5.10.12).
+// fsctlObjectID returns the object ID of a file. The ID is derived from the file's identity (MS-FSA 2.1.5.10.2,
+// 2.1.5.10.12).
 func fsctlObjectID(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	if q.MaxOutputResponse < 64 {
 		return nil, wire.StatusInvalidParameter
@@ -58,7 +60,7 @@ func fsctlGetCompression(_ context.Context, _ *request, q *wire.IoctlRequest) ([
 	return wire.AppendCompressionFormat(nil, wire.CompressionFormatNone), wire.StatusSuccess
 }
 
-// fsctlSetCompression leaves files as they are: not compressed (MS-FSA 2.1.5.10.30).
+// fsctlSetCompression accepts only "not compressed", which every file is (MS-FSA 2.1.5.10.30).
 func fsctlSetCompression(_ context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	f, err := wire.ParseCompressionFormat(q.Input)
 	switch {
@@ -83,7 +85,7 @@ func fsctlSnapshots(_ context.Context, r *request, q *wire.IoctlRequest) ([]byte
 	return wire.AppendSnapshots(nil), wire.StatusSuccess
 }
 
-// fsctlFileRegions says that all of the file is valid: what has not been written reads as zeros (MS-FSA 2.1.5.10.23).
+// fsctlFileRegions says that all of the file is valid, because unwritten parts read as zeros (MS-FSA 2.1.5.10.23).
 func fsctlFileRegions(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	w, err := wire.ParseFileRegions(q.Input)
 	switch {
@@ -129,7 +131,8 @@ func fsctlNoDFS(context.Context, *request, *wire.IoctlRequest) ([]byte, wire.Sta
 	return nil, wire.StatusFSDriverRequired
 }
 
-// fsctlUnsupported is the answer to what the specification wants answered so by servers without it (MS-SMB2 3.3.5.15.7, 3.3.5.15.9).
+// fsctlUnsupported answers the codes for which the specification prescribes this status if the server does not
+// support them (MS-SMB2 3.3.5.15.7, 3.3.5.15.9).
 func fsctlUnsupported(context.Context, *request, *wire.IoctlRequest) ([]byte, wire.Status) {
 	return nil, wire.StatusNotSupported
 }

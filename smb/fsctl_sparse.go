@@ -10,8 +10,8 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// fsctlSetSparse notes that the file may have holes, or shall not any more: only this says whether clients see it as
-// sparse, not what storage it takes (MS-FSA 2.1.5.10.36).
+// fsctlSetSparse notes whether the file may have holes. Clients see the file as sparse if this note says so,
+// regardless of the storage that it occupies (MS-FSA 2.1.5.10.36).
 func fsctlSetSparse(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	o := r.open
 	switch {
@@ -53,7 +53,7 @@ func (o *Open) sparse(ctx context.Context) bool {
 	return m.Attributes&wire.FileAttributeSparseFile != 0
 }
 
-// fsctlSetZeroData makes a range zeros, as far as the file goes (MS-FSA 2.1.5.10.37).
+// fsctlSetZeroData sets a range to zeros, up to the end of the file (MS-FSA 2.1.5.10.37).
 func fsctlSetZeroData(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	z, err := wire.ParseZeroData(q.Input)
 	o := r.open
@@ -66,13 +66,13 @@ func fsctlSetZeroData(ctx context.Context, r *request, q *wire.IoctlRequest) ([]
 		return nil, wire.StatusFileLockConflict
 	}
 	return r.recalledFsctl(ctx, q, func(_ context.Context, r *request, _ *wire.IoctlRequest) ([]byte, bool, wire.Status) {
-		changed, st := r.open.zero(r.conn.ctx, int64(z.Offset), int64(z.Beyond)) // where there are no holes that may take long
+		changed, st := r.open.zero(r.conn.ctx, int64(z.Offset), int64(z.Beyond)) // the connection's context: without holes this may take long
 		return nil, changed, st
 	})
 }
 
-// zero makes [off, end) zeros, as far as the file goes, and reports whether there was anything to change. In a file that is
-// not sparse the storage stays reserved.
+// zero sets [off, end) to zeros, up to the end of the file, and reports whether there was anything to change. The
+// storage of a file that is not sparse stays allocated.
 func (o *Open) zero(ctx context.Context, off, end int64) (changed bool, st wire.Status) {
 	a, err := o.file.GetAttr(ctx, vfs.AttrSize)
 	if err != nil {
@@ -92,7 +92,7 @@ func (o *Open) zero(ctx context.Context, off, end int64) (changed bool, st wire.
 	return true, o.writeZeros(ctx, off, end)
 }
 
-// zeros is what is written where a file system knows no holes.
+// zeros is written where a file system has no holes.
 var zeros [256 << 10]byte
 
 func (o *Open) writeZeros(ctx context.Context, off, end int64) wire.Status {
@@ -109,7 +109,8 @@ func (o *Open) writeZeros(ctx context.Context, off, end int64) wire.Status {
 	return wire.StatusSuccess
 }
 
-// fsctlQueryAllocatedRanges lists the data of a range; all of it, if the file is not sparse (MS-FSA 2.1.5.10.22).
+// fsctlQueryAllocatedRanges lists the parts of a range that hold data: the whole range, if the file is not sparse
+// (MS-FSA 2.1.5.10.22).
 func fsctlQueryAllocatedRanges(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	w, err := wire.ParseRange(q.Input)
 	o := r.open
@@ -157,10 +158,10 @@ func fsctlQueryAllocatedRanges(ctx context.Context, r *request, q *wire.IoctlReq
 	return out, wire.StatusSuccess
 }
 
-// trimUnit is what trimmed ranges are made of, bytes: storage is not freed in smaller pieces.
+// trimUnit is the unit, in bytes, to which trimmed ranges are rounded: storage is not freed in smaller pieces.
 const trimUnit = 4096
 
-// fsctlTrim frees the storage of ranges that nobody needs any more (MS-FSA 2.1.5.10.6, MS-FSCC 2.3.15).
+// fsctlTrim frees the storage of ranges that the client does not need any more (MS-FSA 2.1.5.10.6, MS-FSCC 2.3.15).
 func fsctlTrim(ctx context.Context, r *request, q *wire.IoctlRequest) ([]byte, wire.Status) {
 	key, ranges, err := wire.ParseTrim(q.Input)
 	o := r.open

@@ -8,7 +8,7 @@ import (
 	"fileserver/vfs"
 )
 
-// info is what the information classes tell of an object.
+// info is what the information classes say about an object.
 type info struct {
 	attr  vfs.Attr
 	meta  namespace.Meta
@@ -16,7 +16,7 @@ type info struct {
 	times wire.Times
 }
 
-// infoOf finds out about a node whose last name is name.
+// infoOf returns the information about a node. name is the last element of its path.
 func infoOf(ctx context.Context, v *namespace.View, n vfs.Node, name string) (i info, err error) {
 	if i.attr, err = n.GetAttr(ctx, vfs.AttrStat); err != nil {
 		return i, err
@@ -26,17 +26,17 @@ func infoOf(ctx context.Context, v *namespace.View, n vfs.Node, name string) (i 
 	return i, nil
 }
 
-// complete derives the rest from attr and meta.
+// complete derives the remaining fields from attr and meta.
 func (i *info) complete(v *namespace.View, name string) {
 	i.dos = v.Attributes(i.attr.Kind, name, &i.meta)
 	t := namespace.TimesOf(&i.attr, &i.meta)
 	i.times = wire.Times{Creation: t.Created, LastAccess: t.Accessed, LastWrite: t.Written, Change: t.Changed}
 }
 
-// directory reports whether the object is one.
+// directory reports whether the object is a directory.
 func (i *info) directory() bool { return i.attr.Kind == vfs.KindDirectory }
 
-// size is the end of the file, bytes; directories and such have none.
+// size is the end of the file, in bytes; 0 for objects other than files.
 func (i *info) size() uint64 {
 	if i.attr.Kind != vfs.KindRegular {
 		return 0
@@ -44,7 +44,7 @@ func (i *info) size() uint64 {
 	return i.attr.Size
 }
 
-// allocated is the storage of the file, bytes.
+// allocated is the storage of the file, in bytes.
 func (i *info) allocated() uint64 {
 	if i.attr.Kind != vfs.KindRegular {
 		return 0
@@ -55,7 +55,7 @@ func (i *info) allocated() uint64 {
 // tag is the reparse tag; 0 if the object is not a reparse point.
 func (i *info) tag() uint32 { return reparseTags[i.attr.Kind] }
 
-// links is how many names the object has; directories have one.
+// links is the number of the object's names; 1 for a directory.
 func (i *info) links() uint32 {
 	if i.directory() {
 		return 1
@@ -63,7 +63,7 @@ func (i *info) links() uint32 {
 	return i.attr.Nlink
 }
 
-// info finds out about the open.
+// info returns the information about the open's file or stream.
 func (o *Open) info(ctx context.Context) (info, error) {
 	i, err := infoOf(ctx, o.share.view(), o.object(), o.lastName())
 	if err != nil {
@@ -77,7 +77,7 @@ func (o *Open) info(ctx context.Context) (info, error) {
 	return i, err
 }
 
-// path is the open's name now: elements separated by "/", "" for the share's root.
+// path returns the open's current name: elements separated by "/", or "" for the share's root.
 func (o *Open) path() string {
 	_, _, path := o.srv.links.where(o.link, o.share.FS)
 	return path
@@ -94,8 +94,8 @@ func (o *Open) lastName() string {
 	return p
 }
 
-// posixMode is a mode as the POSIX extensions have it: with the type of the object above the permissions (SMB 3.1.1 POSIX
-// Extensions 2.2.14.2.16).
+// posixMode returns the mode as the POSIX extensions have it, with the type of the object above the permissions (SMB
+// 3.1.1 POSIX Extensions 2.2.14.2.16).
 func posixMode(a *vfs.Attr) uint32 { return a.Mode&0o7777 | posixTypes[a.Kind]<<12 }
 
 var posixTypes = [...]uint32{

@@ -2,15 +2,16 @@ package smb
 
 import "fileserver/smb/wire"
 
-// maxLockIndex is the highest LockSequenceIndex that is looked at (MS-SMB2 3.3.1.10).
+// maxLockIndex is the highest LockSequenceIndex that counts (MS-SMB2 3.3.1.10).
 const maxLockIndex = 64
 
-// lockSequences are the numbers of the LOCK requests that an open's client has had success with, by index: a number that comes again is
-// a request sent again, on another channel. Stored is the number plus 1, 0 is none. ranges.mu guards them.
+// lockSequences are the sequence numbers of an open's successful LOCK requests, by index. If a number comes again,
+// the client has sent the request again, on another channel. The array holds the number plus 1; 0 means none.
+// ranges.mu guards it.
 type lockSequences [maxLockIndex]uint8
 
-// sequenced reports whether the client's lock sequences count: with several channels (MS-SMB2 3.3.5.14). Opens do not survive their
-// connections, for which they would, too.
+// sequenced reports whether lock sequence numbers count for the request: they do if the session has several channels
+// (MS-SMB2 3.3.5.14). They would also count for durable opens, but this server has none.
 func (r *request) sequenced(seq uint32) (index int, number uint8, ok bool) {
 	n := r.conn.neg.Load()
 	index, number = int(seq>>4), uint8(seq&0xf)+1
@@ -18,7 +19,7 @@ func (r *request) sequenced(seq uint32) (index int, number uint8, ok bool) {
 	return index - 1, number, ok
 }
 
-// lockReplayed reports whether the request has had success already.
+// lockReplayed reports whether the same request has succeeded already.
 func (r *request) lockReplayed(o *Open, seq uint32) bool {
 	i, n, ok := r.sequenced(seq)
 	if !ok {
@@ -34,7 +35,7 @@ func (r *request) lockReplayed(o *Open, seq uint32) bool {
 	return false
 }
 
-// lockDone is the success of a LOCK.
+// lockDone records that the LOCK has succeeded, and answers it.
 func (r *request) lockDone(o *Open) wire.Status {
 	if i, n, ok := r.sequenced(r.op.(*lockRequest).Sequence); ok {
 		o.ranges.mu.Lock()

@@ -7,14 +7,15 @@ import (
 	"fileserver/vfs/lock"
 )
 
-// lockWait is what a LOCK keeps while it waits until what is in its way has been unlocked. Whoever may have moved that ends the
-// wait, and the LOCK tries again. The end of the open ends it with STATUS_RANGE_NOT_LOCKED.
+// lockWait is the state of a LOCK that waits until the conflicting locks are released. Whoever releases a lock that
+// may be in the way ends the wait, and the LOCK tries again. If the open ends, the LOCK fails with
+// STATUS_RANGE_NOT_LOCKED.
 type lockWait struct {
 	wait   *wait        // nil: it does not wait
-	waiter *lock.Waiter // with the arbiter, if a lock that it knows is in the way
+	waiter *lock.Waiter // the arbiter's waiter, if a lock that the arbiter knows is in the way
 }
 
-// waitFor waits for a lock that is not to be had now.
+// waitFor waits for a lock that is not available now.
 func (q *lockRequest) waitFor(r *request, b byteRange) wire.Status {
 	o := r.open
 	w, st := r.beginAsync()
@@ -25,7 +26,7 @@ func (q *lockRequest) waitFor(r *request, b byteRange) wire.Status {
 		return wire.StatusRangeNotLocked
 	}
 	for {
-		// Once more, now that nobody is missed who unlocks something.
+		// Try again: the wait is registered now, so that no release of a lock is missed.
 		st, why := o.lockRange(b, w)
 		switch {
 		case st == wire.StatusSuccess:
@@ -41,7 +42,7 @@ func (q *lockRequest) waitFor(r *request, b byteRange) wire.Status {
 		var err error
 		q.waiter, err = o.srv.cfg.Locks.Wait(o.key, o.lockOwner(), rg, b.exclusive, func() { w.end(wire.StatusSuccess) })
 		switch {
-		case err != nil: // it would wait for ever
+		case err != nil: // the wait would never end
 			q.leave(o)
 			return wire.StatusLockNotGranted
 		case q.waiter != nil:
@@ -50,8 +51,8 @@ func (q *lockRequest) waitFor(r *request, b byteRange) wire.Status {
 	}
 }
 
-// resumed implements resumer. What was in the way may have been unlocked just before the open ended: then the lock was
-// granted, and is gone with the open.
+// resumed implements resumer. The conflicting lock may have been released just before the open ended: then the LOCK
+// was granted, and the end of the open has released it.
 func (q *lockRequest) resumed(r *request, st wire.Status) (wire.Status, bool) {
 	q.leave(r.open)
 	if st == wire.StatusSuccess && r.open.ended.Load() {
@@ -60,7 +61,7 @@ func (q *lockRequest) resumed(r *request, st wire.Status) (wire.Status, bool) {
 	return st, st == wire.StatusSuccess
 }
 
-// leave has nobody know of the wait any more.
+// leave unregisters the wait everywhere.
 func (q *lockRequest) leave(o *Open) {
 	if q.waiter != nil {
 		q.waiter.Cancel()
@@ -72,7 +73,7 @@ func (q *lockRequest) leave(o *Open) {
 	}
 }
 
-// addWait has the wait end when the open gives back a lock; false: the open has ended.
+// addWait registers a wait, which ends when the open releases a lock. It returns false if the open has ended.
 func (s *ranges) addWait(w *wait) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,6 +88,6 @@ func (s *ranges) addWait(w *wait) bool {
 func (s *ranges) removeWait(w *wait) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Copied, because who ends the waits goes through the list without the lock.
+	// The slice is copied, because unlockRange and unlockAll go through it without the mutex to end the waits.
 	s.waits = slices.DeleteFunc(slices.Clone(s.waits), func(o *wait) bool { return o == w })
 }

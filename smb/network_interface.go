@@ -7,6 +7,6 @@ type Interface struct {
 	Index uint32 // of the network interface; the same for all its addresses
 	Addr  netip.Addr
 	Speed uint64 // of the link, bit/s
-	RSS   bool   // several connections to it make sense
+	RSS   bool   // receive-side scaling: several connections to it are useful
 	RDMA  bool   // SMB Direct is served there
 }

@@ -12,25 +12,27 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// maxChanges is how much is kept of changes that nobody has asked for yet, bytes of a response, whatever room the client gives.
+// maxChanges bounds the changes that are kept until a client asks for them, in bytes of a response, however much room
+// the client gives.
 const maxChanges = 256 << 10
 
-// changes are what an open directory's client has not been told of yet (MS-FSA 2.1.1.5 ChangeNotifyEntry). The first
-// CHANGE_NOTIFY says what is watched, and how much is kept, for as long as the directory is open.
+// changes are the changes in an open directory that its client has not been told yet (MS-FSA 2.1.1.5
+// ChangeNotifyEntry). The first CHANGE_NOTIFY determines what is watched and how much is kept, for as long as the
+// directory is open.
 //
-// mu is a leaf but for the workers' queue.
+// mu is a leaf, except that the workers' queue may be locked under it.
 type changes struct {
 	mu     sync.Mutex
 	closed bool
 	watch  *notify.Watch
 	room   int // bytes of events that are kept
-	size   int // bytes of those that are
+	size   int // bytes of the events kept now
 	events []wire.Notify
-	lost   bool          // there were more
+	lost   bool          // some events were dropped
 	queue  []*changeWait // in the order they came
 }
 
-// begin begins to watch, unless that has been done. It fails if the open has been closed.
+// begin begins to watch, unless it has done so already. It returns false if the open has been closed.
 func (s *changes) begin(ctx context.Context, o *Open, q *wire.ChangeNotifyRequest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +45,8 @@ func (s *changes) begin(ctx context.Context, o *Open, q *wire.ChangeNotifyReques
 	return true
 }
 
-// arrived queues a CHANGE_NOTIFY, whenever it will be executed: what there is to tell is told in the order of the requests.
+// arrived queues a CHANGE_NOTIFY on its arrival. Requests get their answers in the order of arrival, whenever they
+// run.
 func (s *changes) arrived(o *Open) *changeWait {
 	w := &changeWait{o: o}
 	s.mu.Lock()
@@ -55,7 +58,8 @@ func (s *changes) arrived(o *Open) *changeWait {
 	return w
 }
 
-// take takes w out of the queue if it has something to answer. Otherwise it stays, and wt, if there is one, ends when it has.
+// take removes w from the queue and returns true, if w can be answered. Otherwise w stays in the queue, and wt, if it
+// is not nil, ends when w can be answered.
 func (s *changes) take(w *changeWait, wt *wait) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +77,7 @@ func (s *changes) take(w *changeWait, wt *wait) bool {
 	return true
 }
 
-// fillLocked gives w what there is to tell, and reports whether that is anything.
+// fillLocked puts the pending changes into w, and reports whether there are any.
 func (s *changes) fillLocked(w *changeWait) bool {
 	switch {
 	case s.lost:
@@ -91,7 +95,7 @@ func (s *changes) removeLocked(w *changeWait) {
 	s.queue = slices.DeleteFunc(s.queue, func(x *changeWait) bool { return x == w })
 }
 
-// answerLocked gives what there is to tell to the request that waits for it, if it is the first in the queue that does.
+// answerLocked gives the pending changes to the first request of the queue, if that one is waiting.
 func (s *changes) answerLocked() {
 	for len(s.queue) > 0 {
 		w := s.queue[0]
@@ -103,11 +107,11 @@ func (s *changes) answerLocked() {
 			s.events, s.size, s.lost = nil, 0, false
 			return
 		}
-		// It has been cancelled: the next one is told.
+		// The request has been cancelled, so the next one gets the changes.
 	}
 }
 
-// abandon takes w out of the queue, if it is still there.
+// abandon removes w from the queue, if it is still there.
 func (s *changes) abandon(w *changeWait) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +121,7 @@ func (s *changes) abandon(w *changeWait) {
 	}
 }
 
-// tell is told of changes that belong together.
+// tell receives changes that belong together. The hub calls it.
 func (s *changes) tell(list []notify.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +149,7 @@ func (s *changes) tell(list []notify.Event) {
 	}
 }
 
-// keepLocked keeps an event.
+// keepLocked appends an event to those kept, or drops all of them if there are too many.
 func (s *changes) keepLocked(e wire.Notify) {
 	if n := len(s.events); s.lost || n > 0 && e.Action == wire.FileActionModified && s.events[n-1] == e {
 		return
@@ -157,10 +161,10 @@ func (s *changes) keepLocked(e wire.Notify) {
 	s.events = append(s.events, e)
 }
 
-// dropLocked gives up keeping events.
+// dropLocked drops the events kept, and notes that events were lost.
 func (s *changes) dropLocked() { s.events, s.size, s.lost = nil, 0, true }
 
-// endAllLocked ends all waits; requests that do not wait yet find the status when they are executed.
+// endAllLocked ends all waits with the status. Requests that do not wait yet find the status when they run.
 func (s *changes) endAllLocked(st wire.Status) {
 	s.queue = slices.DeleteFunc(s.queue, func(w *changeWait) bool {
 		if w.wait == nil {
@@ -173,7 +177,7 @@ func (s *changes) endAllLocked(st wire.Status) {
 	})
 }
 
-// close ends everything: the directory is being closed.
+// close ends all requests of the queue, because the directory is being closed.
 func (s *changes) close() {
 	s.mu.Lock()
 	watch := s.watch
@@ -194,10 +198,10 @@ func visiblePath(path string) string {
 	return strings.Join(elems, `\`)
 }
 
-// hub is where changes are reported.
+// hub returns the hub to which changes are reported.
 func (o *Open) hub() *notify.Hub { return &o.srv.cfg.Locks.Changes }
 
-// changed reports that something of what is open has changed.
+// changed reports to the hub that attributes or data of the open's file have changed.
 func (o *Open) changed(ctx context.Context, what notify.What) {
 	hub := o.hub()
 	if !hub.Active() {
@@ -223,7 +227,7 @@ func (o *Open) changed(ctx context.Context, what notify.What) {
 	hub.Report(ctx, o.share.FS, c)
 }
 
-// streamed reports that the open's stream has come or gone.
+// streamed reports to the hub that the open's stream was created or deleted.
 func (o *Open) streamed(ctx context.Context, a notify.Action, stream string) {
 	if !o.hub().Wants(notify.StreamName) {
 		return
@@ -234,10 +238,10 @@ func (o *Open) streamed(ctx context.Context, a notify.Action, stream string) {
 	}
 }
 
-// streamShift is how far the aspects of a stream's data are from those of a file's.
+// streamShift is the distance, in bits, between the change flags of a file's data and those of a stream's data.
 const streamShift = 7
 
-// written reports a write that ended at end.
+// written reports to the hub a write that ended at offset end.
 func (o *Open) written(ctx context.Context, end int64) {
 	const data = notify.Size | notify.LastWrite
 	if !o.hub().Wants(data | data<<streamShift) {
@@ -245,17 +249,17 @@ func (o *Open) written(ctx context.Context, end int64) {
 	}
 	what := notify.LastWrite
 	if a, err := o.file.GetAttr(ctx, vfs.AttrSize); err == nil && a.Size == uint64(end) {
-		what |= notify.Size // it has grown, as far as one can see
+		what |= notify.Size // the file may have grown
 	}
 	o.changed(ctx, what)
 }
 
-// added reports a new name.
+// added reports a new name to the hub.
 func (o *Open) added(ctx context.Context, obj *namespace.Object, k vfs.Kind) {
 	o.hub().Report(ctx, o.share.FS, notify.Change{Dir: obj.Dir, Path: parentPath(obj.Path), Name: obj.Name, Action: notify.Added, What: notify.NameOf(k)})
 }
 
-// renamed reports that a name has become the one of obj, and has replaced what is obj.Node.
+// renamed reports to the hub that a name has become the name in obj, and has replaced obj.Node if there was one.
 func (o *Open) renamed(ctx context.Context, dir vfs.Node, name, path string, obj *namespace.Object) {
 	if !o.hub().Active() {
 		return
@@ -280,5 +284,5 @@ func (o *Open) renamed(ctx context.Context, dir vfs.Node, name, path string, obj
 	o.hub().Report(ctx, o.share.FS, list...)
 }
 
-// parentPath is the path of the directory that a path's last element is in.
+// parentPath returns the path without its last element.
 func parentPath(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }

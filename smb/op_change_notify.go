@@ -6,7 +6,7 @@ import (
 	"fileserver/smb/wire"
 )
 
-// changeNotifyRequest is a CHANGE_NOTIFY (MS-SMB2 3.3.5.19, MS-FSA 2.1.5.11): it is answered when there is something to tell.
+// changeNotifyRequest is a CHANGE_NOTIFY (MS-SMB2 3.3.5.19, MS-FSA 2.1.5.11). It is answered when there are changes.
 type changeNotifyRequest struct {
 	wire.ChangeNotifyRequest
 	w *changeWait // its place in the queue of the directory
@@ -34,7 +34,7 @@ func (q *changeNotifyRequest) run(ctx context.Context, r *request) wire.Status {
 	case o.deletePending():
 		return wire.StatusDeletePending
 	}
-	if q.w == nil || q.w.o != o { // it is related to what has opened the directory
+	if q.w == nil || q.w.o != o { // the CREATE that opened the directory is in the same message
 		q.release()
 		q.enqueue(o)
 	}
@@ -47,7 +47,8 @@ func (q *changeNotifyRequest) run(ctx context.Context, r *request) wire.Status {
 		return q.answer(r)
 	}
 	if !r.last() {
-		// The requests behind it would wait, for longer than any client does (MS-SMB2 appendix A on 3.3.5.2.7).
+		// The later requests of the message would have to wait longer than any client does (MS-SMB2 appendix A on
+		// 3.3.5.2.7).
 		return wire.StatusInternalError
 	}
 	wt, st := r.beginAsync()
@@ -68,14 +69,14 @@ func (q *changeNotifyRequest) resumed(r *request, st wire.Status) (wire.Status, 
 	return q.answer(r), false
 }
 
-// changeWait is a CHANGE_NOTIFY from its arrival on. Its fields are guarded by the mutex of the open's changes as
-// long as it is queued; then they are the request's.
+// changeWait is the state of a CHANGE_NOTIFY from its arrival on. While it is queued, the mutex of the open's changes
+// guards its fields; afterwards they belong to the request.
 type changeWait struct {
 	o      *Open
-	wait   *wait // that ends when there is something to answer; nil: it is not waiting
+	wait   *wait // ends when the request can be answered; nil: the request is not waiting
 	room   int   // bytes
 	queued bool
-	status wire.Status // with which it ends; success: with events
+	status wire.Status // the status of the response; on success the response has events
 	events []wire.Notify
 }
 
@@ -86,7 +87,7 @@ func (q *changeNotifyRequest) enqueue(o *Open) {
 	}
 }
 
-// release takes the request out of the queue, if it has been left there by something that failed.
+// release removes the request from the queue, if a failure has left it there.
 func (q *changeNotifyRequest) release() {
 	if w := q.w; w != nil {
 		q.w = nil
@@ -94,7 +95,7 @@ func (q *changeNotifyRequest) release() {
 	}
 }
 
-// answer makes the response.
+// answer builds the response.
 func (q *changeNotifyRequest) answer(r *request) wire.Status {
 	w := q.w
 	if w.status != wire.StatusSuccess {
@@ -120,7 +121,7 @@ func (q *changeNotifyRequest) answer(r *request) wire.Status {
 	return wire.StatusSuccess
 }
 
-// notified is a response without events: why there are none.
+// notified builds a response without events, whose status says why there are none.
 func (r *request) notified(st wire.Status) wire.Status {
 	if !st.Failed() {
 		r.out = wire.AppendOutputResponse(r.out, 0, 0)
@@ -128,5 +129,6 @@ func (r *request) notified(st wire.Status) wire.Status {
 	return st
 }
 
-// notifySize is the size of a list of FILE_NOTIFY_INFORMATION with one entry more, bytes (MS-FSCC 2.7.1).
+// notifySize returns the size, in bytes, of a list of FILE_NOTIFY_INFORMATION that has size bytes and gets one more
+// entry (MS-FSCC 2.7.1).
 func notifySize(size int, name string) int { return (size+3)&^3 + 12 + wire.UTF16Len(name) }

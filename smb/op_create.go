@@ -8,7 +8,7 @@ import (
 	"fileserver/vfs"
 )
 
-// Options of CREATE that fail, and attributes that no file has (MS-SMB2 2.2.13, MS-FSA 2.1.5.1).
+// Options that make a CREATE fail, and attributes that no file has (MS-SMB2 2.2.13, MS-FSA 2.1.5.1).
 const (
 	createTreeConnection wire.CreateOptions = 0x00000080 // FILE_CREATE_TREE_CONNECTION
 
@@ -20,7 +20,8 @@ const (
 	mayCreate   = 1<<wire.FileSupersede | 1<<wire.FileCreate | 1<<wire.FileOpenIf | 1<<wire.FileOverwriteIf
 )
 
-// maxTries is how often a CREATE begins anew because the file has come, gone, or been broken the oplock of.
+// maxTries is how often a CREATE begins anew because the file was created or deleted, or its oplock was broken,
+// meanwhile.
 const maxTries = 16
 
 // create is a CREATE (MS-SMB2 3.3.5.9, MS-FSA 2.1.5.1).
@@ -33,13 +34,13 @@ type create struct {
 	ctxs  createContexts
 	path  namespace.Path
 	tries int
-	found bool // the stream that the path names is there
+	found bool // the stream that the path names exists
 
 	desired wire.AccessMask // generic rights mapped
 	action  wire.CreateAction
 }
 
-// does reports whether the disposition is one of the set.
+// does reports whether the set contains the request's disposition.
 func (c *create) does(set int) bool { return set>>c.q.Disposition&1 != 0 }
 
 func parseCreate(r *request) (operation, error) {
@@ -48,7 +49,7 @@ func parseCreate(r *request) (operation, error) {
 }
 
 func (c *create) run(ctx context.Context, r *request) wire.Status {
-	if c.r != nil { // it has waited: everything may have changed
+	if c.r != nil { // it has waited, so everything may have changed
 		return c.attempt(ctx)
 	}
 	if r.tree.ipc() {
@@ -61,7 +62,7 @@ func (c *create) run(ctx context.Context, r *request) wire.Status {
 	return c.attempt(ctx)
 }
 
-// check finds what is wrong with the request whatever there is in the share.
+// check validates the parts of the request that do not depend on the contents of the share.
 func (c *create) check() wire.Status {
 	q := &c.q
 	if q.ImpersonationLevel > wire.ImpersonationDelegate {
@@ -108,7 +109,7 @@ func (c *create) check() wire.Status {
 	return wire.StatusSuccess
 }
 
-// attempt looks what there is, and opens or creates it.
+// attempt looks up the name, and opens or creates the object.
 func (c *create) attempt(ctx context.Context) wire.Status {
 	if c.r.session.full() {
 		return wire.StatusTooManyOpenedFiles
@@ -118,7 +119,7 @@ func (c *create) attempt(ctx context.Context) wire.Status {
 		how |= namespace.LastLink
 	}
 	if c.r.conn.neg.Load().posix {
-		how |= namespace.NoLinks // it knows links, and follows them itself
+		how |= namespace.NoLinks // a client with the POSIX extensions follows links itself
 	}
 	if c.ctxs.posix {
 		how |= namespace.Exact
@@ -143,7 +144,8 @@ func (c *create) attempt(ctx context.Context) wire.Status {
 	return wire.StatusSharingViolation
 }
 
-// stopped is the status of a walk that failed, with what the client has to know of a link (MS-SMB2 2.2.2.2.1).
+// stopped returns the status of a walk that failed. If a symbolic link stopped the walk, the error data describes the
+// link (MS-SMB2 2.2.2.2.1).
 func (c *create) stopped(obj *namespace.Object, err error) wire.Status {
 	st, ok := err.(wire.Status)
 	if !ok {
@@ -151,7 +153,7 @@ func (c *create) stopped(obj *namespace.Object, err error) wire.Status {
 	}
 	if st == wire.StatusStoppedOnSymlink {
 		e := namespace.SymlinkError(obj.Target, c.path.Elems[len(c.path.Elems)-obj.Rest:])
-		if c.ctxs.posix { // it is as it is on disk
+		if c.ctxs.posix { // the target is the one on disk, unchanged
 			e.Substitute = wire.AppendUTF16(nil, obj.Target)
 			e.Print = e.Substitute
 		}
@@ -163,12 +165,13 @@ func (c *create) stopped(obj *namespace.Object, err error) wire.Status {
 	return st
 }
 
-// link is the name's link and open's reference to it; the file may have been deleted since it was found: again.
+// link returns the name's link with a reference for the open. The file may have been deleted since the walk found it;
+// the status then makes the caller begin again.
 func (c *create) link(obj *namespace.Object) (*link, wire.Status) {
 	return c.r.conn.srv.links.join(c.share.FS, obj.Node.Identity(), obj)
 }
 
-// finish makes the open known and answers.
+// finish publishes the open and answers the request.
 func (c *create) finish(ctx context.Context, o *Open, maximal wire.AccessMask) wire.Status {
 	r := c.r
 	o.deletes = c.q.Options&wire.FileDeleteOnClose != 0

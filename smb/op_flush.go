@@ -21,7 +21,7 @@ func (q *flushRequest) run(ctx context.Context, r *request) wire.Status {
 	var err error
 	switch {
 	case o.dir:
-		// Names are in the directory: whoever may add some may have them made stable (MS-FSA 2.1.5.7).
+		// A FLUSH of a directory makes its names stable, so it needs a right to add names (MS-FSA 2.1.5.7).
 		if o.granted&(wire.FileAddFile|wire.FileAddSubdirectory) == 0 {
 			return wire.StatusAccessDenied
 		}

@@ -8,14 +8,16 @@ import (
 
 // fsctl is a row of the table of control codes.
 type fsctl struct {
-	// run handles the request; what it returns as out is the response's output, at most q.MaxOutputResponse bytes unless the
-	// status says otherwise. A failure with output needs r.keepBody.
+	// run handles the request. out is the response's output, at most q.MaxOutputResponse bytes unless the status says
+	// otherwise. A failure with output needs r.keepBody.
 	run func(ctx context.Context, r *request, q *wire.IoctlRequest) (out []byte, st wire.Status)
-	// open: the FileId names an open, which is found before: r.open. Without, it has to be all ones (MS-SMB2 3.3.5.15).
+	// open: the FileId names an open, which the server finds before it calls run: r.open. Without open, the FileId
+	// has to be all ones (MS-SMB2 3.3.5.15).
 	open bool
 }
 
-// fsctls are the control codes there are; others fail with STATUS_INVALID_DEVICE_REQUEST (MS-SMB2 3.3.5.15).
+// fsctls are the control codes that the server supports; others fail with STATUS_INVALID_DEVICE_REQUEST (MS-SMB2
+// 3.3.5.15).
 var fsctls = map[wire.FsctlCode]fsctl{
 	wire.FsctlValidateNegotiateInfo:     {run: fsctlValidateNegotiate},
 	wire.FsctlQueryNetworkInterfaceInfo: {run: fsctlInterfaces},
@@ -85,7 +87,7 @@ func (q *ioctlRequest) run(ctx context.Context, r *request) wire.Status {
 	return r.replyIoctl(q.Code, q.FileID, output, st)
 }
 
-// replyIoctl makes an IOCTL's response: for those that park, too.
+// replyIoctl builds an IOCTL's response, also for requests that have waited.
 func (r *request) replyIoctl(code wire.FsctlCode, id wire.FileID, output []byte, st wire.Status) wire.Status {
 	resp := wire.IoctlResponse{Code: code, FileID: id, Output: output}
 	if err := r.room(wire.IoctlResponseLen + len(output) + 8); err != nil {

@@ -39,7 +39,7 @@ func (q *lockRequest) run(_ context.Context, r *request) wire.Status {
 	return q.lock(r)
 }
 
-// unlock gives locks back, until one fails (MS-SMB2 3.3.5.14.1).
+// unlock releases locks in the order of the list, until one fails (MS-SMB2 3.3.5.14.1).
 func (r *request) unlock(o *Open, list wire.LockElements) wire.Status {
 	for i := range list.Len() {
 		e := list.At(i)
@@ -53,7 +53,8 @@ func (r *request) unlock(o *Open, list wire.LockElements) wire.Status {
 	return r.lockDone(o)
 }
 
-// lock takes all the locks of the list, or none (MS-SMB2 3.3.5.14.2). Only a single one may wait.
+// lock takes all locks of the list, or none (MS-SMB2 3.3.5.14.2). The request may wait only if the list has a single
+// lock.
 func (q *lockRequest) lock(r *request) wire.Status {
 	o, list, n := r.open, q.Locks, q.Locks.Len()
 	undo := func(taken int) {
@@ -82,7 +83,7 @@ func (q *lockRequest) lock(r *request) wire.Status {
 	return r.lockDone(o)
 }
 
-// lockOf is what an element of a LOCK asks for.
+// lockOf returns the range and the kind of lock that an element of a LOCK asks for.
 func lockOf(e *wire.LockElement) (b byteRange, wait bool, st wire.Status) {
 	switch e.Flags &^ wire.LockFlagFailImmediately {
 	case wire.LockFlagShared:

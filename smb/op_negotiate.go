@@ -15,16 +15,16 @@ import (
 
 // Sizes that the server negotiates, bytes.
 const (
-	smallIO     = 64 << 10 // of 2.0.2
+	smallIO     = 64 << 10 // the largest READ or WRITE of dialect 2.0.2
 	maxTransact = 8 << 20
-	// messageSlack is what a message has beside its data, at most.
+	// messageSlack is the most that a message holds besides its data.
 	messageSlack = 1 << 10
 	saltLen      = 32
 )
 
 var dialects = []wire.Dialect{wire.Dialect311, wire.Dialect302, wire.Dialect300, wire.Dialect210, wire.Dialect202}
 
-// allows reports whether the dialect is within what is configured.
+// allows reports whether the configuration allows the dialect.
 func (s *Server) allows(d wire.Dialect) bool { return d >= s.cfg.MinDialect && d <= s.cfg.MaxDialect }
 
 // negotiateRequest is a NEGOTIATE (MS-SMB2 3.3.5.4).
@@ -66,7 +66,7 @@ func (q *negotiateRequest) run(_ context.Context, r *request) wire.Status {
 	return r.reply(&resp)
 }
 
-// negotiate decides upon the client's offer.
+// negotiate chooses from the client's offer.
 func (c *Conn) negotiate(q *negotiateRequest) (*negotiated, wire.Status) {
 	if q.err != nil || q.Dialects.Len() == 0 {
 		return nil, wire.StatusInvalidParameter
@@ -91,8 +91,9 @@ func (c *Conn) negotiate(q *negotiateRequest) (*negotiated, wire.Status) {
 	return n, wire.StatusSuccess
 }
 
-// linux reports whether the client is, or may be, Linux' cifs with a dialect in which it does not heed the breaks of oplocks (of Samba
-// neither, up to Linux 7.2 at least): it would go on caching data and locks after it has acknowledged. Only Linux sends the context of POSIX extensions.
+// linux reports whether the client is, or may be, Linux cifs with a dialect in which it ignores the breaks of
+// oplocks: it would go on caching data and locks after it has acknowledged a break. Linux up to at least 7.2 does
+// this with Samba, too. Only Linux sends the context of the POSIX extensions.
 func (n *negotiated) linux(q *wire.NegotiateRequest) bool {
 	if n.dialect == wire.Dialect311 {
 		_, count := q.Contexts.Find(wire.PosixExtensionsAvailable)
@@ -101,7 +102,7 @@ func (n *negotiated) linux(q *wire.NegotiateRequest) bool {
 	return n.dialect >= wire.Dialect300
 }
 
-// settle fills in what the server is and can do (MS-SMB2 3.3.5.4).
+// settle fills in the server's properties and capabilities (MS-SMB2 3.3.5.4).
 func (c *Conn) settle(n *negotiated) {
 	cfg := &c.srv.cfg
 	n.serverSecurity = wire.NegotiateSigningEnabled
@@ -133,7 +134,7 @@ func (c *Conn) settle(n *negotiated) {
 	}
 }
 
-// maxMessage is the longest message, bytes, that the client takes, and that can be encrypted.
+// maxMessage returns the size, in bytes, of the longest message that the client accepts and that can be encrypted.
 func (c *Conn) maxMessage() int {
 	const most = slab.MaxSize - headroom - tailroom
 	if m := c.info.MaxMessage; m > 0 {
@@ -142,7 +143,8 @@ func (c *Conn) maxMessage() int {
 	return most
 }
 
-// maxInline is the most data, bytes, that a response can carry beside what RDMA moves: whole pages.
+// maxInline returns the most data, in bytes, that a response can carry besides the data that RDMA moves. It is whole
+// pages.
 func (c *Conn) maxInline() int {
 	if m := c.info.MaxMessage; m > 0 {
 		return max(m-messageSlack, 4096) &^ 4095
@@ -150,7 +152,8 @@ func (c *Conn) maxInline() int {
 	return 8 << 20
 }
 
-// choose decides upon the negotiate contexts (MS-SMB2 3.3.5.4). Compression and RDMA transforms are looked at only for being well-formed.
+// choose chooses from the negotiate contexts (MS-SMB2 3.3.5.4). Contexts of compression and RDMA transforms are only
+// checked for being well-formed.
 func (n *negotiated) choose(list wire.NegotiateContexts, ciphers []crypt.Cipher) wire.Status {
 	preauth, count := list.Find(wire.PreauthIntegrityCapabilities)
 	if count != 1 {
@@ -181,7 +184,7 @@ func (n *negotiated) choose(list wire.NegotiateContexts, ciphers []crypt.Cipher)
 
 var errEmptyList = errors.New("smb: a list of algorithms without any")
 
-// context decides upon one context.
+// context handles one negotiate context.
 func (n *negotiated) context(t wire.NegotiateContextType, data []byte, ciphers []crypt.Cipher) error {
 	var list wire.Uint16s
 	var err error
@@ -242,7 +245,7 @@ func (c *Conn) negotiateResponse(n *negotiated) wire.NegotiateResponse {
 	}
 }
 
-// beginNegotiate notes a multi-protocol negotiate: it is the first message, or none.
+// beginNegotiate notes a multi-protocol negotiate, which is only valid as the first message.
 func (c *Conn) beginNegotiate() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

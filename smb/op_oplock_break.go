@@ -21,7 +21,7 @@ func parseOplockBreak(r *request) (operation, error) {
 	return &oplockBreakAck{q}, err
 }
 
-// run finds no lease, as none are granted.
+// run always fails, because the server grants no leases.
 func (leaseBreakAck) run(context.Context, *request) wire.Status {
 	return wire.StatusObjectNameNotFound
 }
@@ -37,7 +37,7 @@ func (q *oplockBreakAck) run(_ context.Context, r *request) wire.Status {
 	return r.reply(&wire.OplockBreak{Level: level, FileID: o.id})
 }
 
-// acknowledge takes the client's answer. One that does not go with what it has costs it the oplock.
+// acknowledge handles the client's answer. A client whose answer does not match the break loses the oplock.
 func (o *Open) acknowledge(level uint8) (uint8, wire.Status) {
 	o.mu.Lock()
 	p := &o.oplock
@@ -62,7 +62,7 @@ func (o *Open) acknowledge(level uint8) (uint8, wire.Status) {
 	}
 	o.mu.Unlock()
 	err := cache.Acknowledge(cachings[level])
-	if err != nil { // more than it was told to keep
+	if err != nil { // the client asks for more than the break leaves it
 		cache.Revoke()
 	}
 	switch {

@@ -8,10 +8,11 @@ import (
 	"fileserver/smb/wire"
 )
 
-// listSlack is the room, bytes, for the entry that does not fit any more.
+// listSlack is extra room, in bytes, for the first entry that does not fit.
 const listSlack = 1024
 
-// maxListing is the most, bytes, that a response lists: a client that gives more room asks again.
+// maxListing is the size, in bytes, of the longest list of a response. A client that gives more room has to ask
+// again.
 const maxListing = 1 << 20
 
 // queryDirectoryRequest is a QUERY_DIRECTORY (MS-SMB2 3.3.5.18).
@@ -59,7 +60,7 @@ func (q *queryDirectoryRequest) run(ctx context.Context, r *request) wire.Status
 	return r.search(&w, pattern, q.Flags)
 }
 
-// search gives the next entries.
+// search returns the next entries.
 func (r *request) search(w *searcher, pattern string, flags uint8) wire.Status {
 	s := w.s
 	s.mu.Lock()
@@ -69,22 +70,22 @@ func (r *request) search(w *searcher, pattern string, flags uint8) wire.Status {
 	}
 	err := w.run()
 	switch {
-	case !w.list.Empty(): // an error comes again
+	case !w.list.Empty(): // if there was an error, the next request gets it
 		r.out = w.list.Bytes()
 		wire.PutOutputLength(r.out, w.list.Len())
 		return wire.StatusSuccess
 	case err != nil:
 		return statusOf(err)
 	case w.full:
-		return wire.StatusInfoLengthMismatch // not even one fits
+		return wire.StatusInfoLengthMismatch // not even one entry fits
 	case s.given:
 		return wire.StatusNoMoreFiles
 	}
-	s.given = true // NO_SUCH_FILE is told once
+	s.given = true // the client gets NO_SUCH_FILE only once
 	return wire.StatusNoSuchFile
 }
 
-// pathElems are the elements of a path.
+// pathElems returns the elements of a path.
 func pathElems(path string) []string {
 	if path == "" {
 		return nil

@@ -12,7 +12,7 @@ type infoQuery struct {
 	r   *request
 	o   *Open
 	q   *wire.QueryInfoRequest
-	out []byte // behind the response's fixed part; what is too long for the client is cut
+	out []byte // follows the response's fixed part, and is cut if it is too long for the client
 }
 
 // infoRow is a row of a table of information classes.
@@ -56,7 +56,7 @@ func (q *queryInfoRequest) run(ctx context.Context, r *request) (st wire.Status)
 	return r.finishInfo(&iq, st)
 }
 
-// finishInfo makes the response.
+// finishInfo builds the response.
 func (r *request) finishInfo(iq *infoQuery, st wire.Status) wire.Status {
 	if st.Failed() && st != wire.StatusBufferOverflow {
 		return st
@@ -70,7 +70,8 @@ func (r *request) finishInfo(iq *infoQuery, st wire.Status) wire.Status {
 	return st
 }
 
-// row runs a row of a table, if the client may and gives enough room for what there is in any case.
+// row runs a row of a table, if the open has a right that allows it and the client gives room for at least the fixed
+// part.
 func (iq *infoQuery) row(row infoRow, known bool, least int) wire.Status {
 	switch {
 	case !known:
@@ -97,7 +98,7 @@ func (iq *infoQuery) filesystem() wire.Status {
 	return iq.row(row, ok && known, least)
 }
 
-// with appends what f makes of the open's info.
+// with returns an infoRow.run function that appends what f returns for the open's info.
 func with(f func(iq *infoQuery, i *info) []byte) func(*infoQuery) wire.Status {
 	return func(iq *infoQuery) wire.Status {
 		i, err := iq.o.info(iq.ctx)
@@ -109,10 +110,10 @@ func with(f func(iq *infoQuery, i *info) []byte) func(*infoQuery) wire.Status {
 	}
 }
 
-// appendix is an information class.
+// appendix is the data of an information class.
 type appendix interface{ Append([]byte) []byte }
 
-// say appends an information class.
+// say appends the data of an information class.
 func (iq *infoQuery) say(a appendix) wire.Status {
 	iq.out = a.Append(iq.out)
 	return wire.StatusSuccess

@@ -44,9 +44,9 @@ func (q *readRequest) run(ctx context.Context, r *request) wire.Status {
 	return q.inline(ctx, r)
 }
 
-// inline reads into the response, behind its header: there it can be encrypted, and from there it is sent.
+// inline reads into the response, behind its header, so that the data can be encrypted and sent from there.
 func (q *readRequest) inline(ctx context.Context, r *request) wire.Status {
-	// Linux asks for as much as RDMA could move even where it does not use it, and asks on when it gets less.
+	// Linux asks for as much as RDMA could move even if it does not use RDMA. If it gets less, it asks for the rest.
 	q.Length = min(q.Length, uint32(r.conn.maxInline()))
 	p, err := r.payload(wire.ReadResponseLen, int(q.Length))
 	if err != nil {
@@ -62,7 +62,7 @@ func (q *readRequest) inline(ctx context.Context, r *request) wire.Status {
 	return wire.StatusSuccess
 }
 
-// placed reads into a buffer that is written to the client's memory before the response (MS-SMB2 3.3.5.12).
+// placed reads into a buffer that is written to the client's memory before the response is sent (MS-SMB2 3.3.5.12).
 func (q *readRequest) placed(ctx context.Context, r *request) wire.Status {
 	if uint64(q.Length) > r.intoLen() {
 		return wire.StatusInvalidParameter
@@ -88,7 +88,8 @@ func (q *readRequest) placed(ctx context.Context, r *request) wire.Status {
 	return r.reply(&resp)
 }
 
-// read reads what the request asks for into p. Nothing, or less than the client must have, is the end of the file.
+// read reads what the request asks for into p. The end of the file is reached if there is nothing to read, or less
+// than the client's minimum.
 func (o *Open) read(ctx context.Context, p []byte, q *wire.ReadRequest) (int, wire.Status) {
 	n, _, err := o.file.ReadAt(ctx, p, int64(q.Offset))
 	switch {

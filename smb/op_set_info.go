@@ -9,8 +9,8 @@ import (
 
 // setRow is a row of the table of information classes that can be set.
 type setRow struct {
-	access wire.AccessMask // all of it is needed (MS-FSA 2.1.5.15)
-	// recall: others must not cache the file's data any more.
+	access wire.AccessMask // all of these rights are needed (MS-FSA 2.1.5.15)
+	// recall: no other client may cache the file's data when the row runs.
 	recall bool
 	run    func(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status
 }
@@ -35,7 +35,7 @@ var fileSets = map[wire.InfoClass]setRow{
 // setInfoRequest is a SET_INFO (MS-SMB2 3.3.5.21).
 type setInfoRequest struct {
 	wire.SetInfoRequest
-	recall *lock.Recall // that it has to wait for
+	recall *lock.Recall // the recall that the request has to wait for
 }
 
 func parseSetInfo(r *request) (operation, error) {
@@ -77,7 +77,7 @@ func (q *setInfoRequest) run(ctx context.Context, r *request) wire.Status {
 	return wire.StatusInvalidParameter
 }
 
-// setInfo makes the response.
+// setInfo builds the response.
 func (r *request) setInfo(st wire.Status) wire.Status {
 	if st == wire.StatusSuccess {
 		r.out = wire.AppendSetInfoResponse(r.out)

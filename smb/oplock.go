@@ -8,7 +8,7 @@ import (
 	"fileserver/vfs/lock"
 )
 
-// lockProto tells the clients of SMB apart from others in package lock.
+// lockProto distinguishes the clients of SMB from others in package lock.
 const lockProto = 3
 
 // breakTimeout is how long a client has to answer an oplock break (MS-SMB2 3.3.2.1).
@@ -17,23 +17,23 @@ const breakTimeout = 35 * time.Second
 // oplock is an open's oplock (MS-SMB2 3.3.1.10). It is guarded by Open.mu.
 type oplock struct {
 	cache     *lock.Cache // nil: there is none
-	level     uint8       // that the client has, or had before a break it has not answered; Open.setLevelLocked sets it
+	level     uint8       // the client's level; before the client has answered a break, the old one. Open.setLevelLocked sets it
 	breaking  bool
-	to        uint8       // the level that it has to come down to, while it is breaking
-	via       *Conn       // on which the client has been told
+	to        uint8       // the level after the break, while the oplock is breaking
+	via       *Conn       // the connection on which the break was sent
 	timer     *time.Timer // of the break
-	announced bool        // the client has been told of the open
-	due       func()      // a break that waits for that
+	announced bool        // the client knows of the open: the response to its CREATE was sent
+	due       func()      // a break that is sent once announced is set
 }
 
-// cachings are what the levels allow to cache.
+// cachings are what a client with an oplock of each level may cache.
 var cachings = map[uint8]lock.Caching{
 	wire.OplockLevelII:        lock.CacheRead,
 	wire.OplockLevelExclusive: lock.CacheRead | lock.CacheWrite,
 	wire.OplockLevelBatch:     lock.CacheRead | lock.CacheWrite | lock.CacheHandle,
 }
 
-// levelOf is the level of an oplock that has been broken to what is left.
+// levelOf returns the oplock level that allows caching c.
 func levelOf(c lock.Caching) uint8 {
 	if c&lock.CacheRead != 0 {
 		return wire.OplockLevelII
@@ -41,12 +41,13 @@ func levelOf(c lock.Caching) uint8 {
 	return wire.OplockLevelNone
 }
 
-// cacheKey is who caches: every open is somebody of its own.
+// cacheKey identifies the open as an owner of caches: every open is an owner of its own.
 func (o *Open) cacheKey() lock.CacheKey {
 	return lock.CacheKey{Proto: lockProto, Client: o.serial}
 }
 
-// grantOplock grants the level that was asked for, or what others leave of it, and returns it (MS-FSA 2.1.5.17).
+// grantOplock grants the level that was asked for, or what other opens leave of it, and returns the level granted
+// (MS-FSA 2.1.5.17).
 func (o *Open) grantOplock(want uint8) uint8 {
 	c := cachings[want]
 	if c == 0 || o.stream == nil && o.object().Kind() != vfs.KindRegular || o.share.NoOplocks || o.home.conn.neg.Load().leasesOnly {
@@ -61,26 +62,26 @@ func (o *Open) grantOplock(want uint8) uint8 {
 	}
 	o.oplock = oplock{cache: cache}
 	if got, _ := cache.State(); got != c {
-		cache.Reduce(lock.CacheRead) // to cache handles but not writes is for leases
+		cache.Reduce(lock.CacheRead) // only leases can cache handles without writes
 		want = wire.OplockLevelII
 	}
 	o.setLevelLocked(want)
 	return o.oplock.level
 }
 
-// recalled is told that the oplock has to come down.
+// recalled breaks the oplock to what the arbiter still allows. The arbiter calls it.
 func (o *Open) recalled(_, to lock.Caching, ack bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p := &o.oplock
 	if p.cache == nil {
-		return // it is being given up
+		return // the oplock is being released
 	}
 	level, cache := levelOf(to), p.cache
 	if ack && p.level == wire.OplockLevelII {
-		// It was to be more, and has not been granted: the client need not answer.
+		// The client asked for more, and was not granted it yet: it need not answer.
 		ack = false
-		go func() { _ = cache.Acknowledge(to) }() // not from here: that may recall again
+		go func() { _ = cache.Acknowledge(to) }() // in a goroutine of its own, because it may call recalled again
 		if level == wire.OplockLevelII {
 			return
 		}
@@ -103,7 +104,7 @@ func (o *Open) recalled(_, to lock.Caching, ack bool) {
 	}
 }
 
-// announce notes that the client knows of the open: breaks can be sent.
+// announce notes that the client knows of the open, so that breaks can be sent.
 func (o *Open) announce() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -115,7 +116,7 @@ func (o *Open) announce() {
 	}
 }
 
-// breakTimedOut takes the oplock away from a client that has not answered.
+// breakTimedOut revokes the oplock of a client that has not answered its break.
 func (o *Open) breakTimedOut(cache *lock.Cache) {
 	o.mu.Lock()
 	if o.oplock.cache != cache || !o.oplock.breaking {
@@ -130,7 +131,7 @@ func (o *Open) breakTimedOut(cache *lock.Cache) {
 	cache.Reduce(0)
 }
 
-// endOplock gives the oplock up.
+// endOplock releases the oplock.
 func (o *Open) endOplock() {
 	o.mu.Lock()
 	cache := o.oplock.cache
@@ -145,31 +146,32 @@ func (o *Open) endOplock() {
 	}
 }
 
-// setLevelLocked notes the level that the client has.
+// setLevelLocked records the client's level.
 func (o *Open) setLevelLocked(level uint8) {
 	o.oplock.level = level
 	o.levelII.Store(level == wire.OplockLevelII)
 }
 
-// recall makes all others come down to keep; nil: nobody has to answer. An oplock of level II does not
-// outlast a change, not even one by its own open (MS-FSA 2.1.4.12).
+// recall recalls the caches of all others down to keep. It returns nil if nobody has to answer. An oplock of level II
+// does not survive a change of the file, not even one by its own open (MS-FSA 2.1.4.12).
 func (o *Open) recall(keep lock.Caching) *lock.Recall {
 	key := o.cacheKey()
 	if keep&lock.CacheRead == 0 && o.levelII.Load() {
-		key = lock.CacheKey{Proto: lockProto} // nobody's: opens count from 1
+		key = lock.CacheKey{Proto: lockProto} // no open has this key: serials begin at 1
 	}
 	return o.srv.cfg.Locks.Recall(o.key, key, keep)
 }
 
-// breakUnheard reports whether a break that has to be answered went out on c, which has ended, and what it said.
+// breakUnheard reports whether a break that needs an answer was sent on c, which has ended, and returns the level of
+// that break.
 func (o *Open) breakUnheard(c *Conn) (level uint8, unheard bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.oplock.to, o.oplock.breaking && o.oplock.via == c
 }
 
-// sendBreak tells the client that the oplock has to come down to the level (MS-SMB2 3.3.4.6), on the connection that the
-// open was made on or, if that has ended, another one of the session.
+// sendBreak tells the client that its oplock is broken to the level (MS-SMB2 3.3.4.6). It uses the connection on
+// which the open was created or, if that has ended, another connection of the session.
 func (o *Open) sendBreak(level uint8) {
 	s := o.home.session
 	conn := o.home.conn

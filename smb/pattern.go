@@ -8,12 +8,13 @@ import (
 	"fileserver/smb/namespace"
 )
 
-// pattern is a search pattern of QUERY_DIRECTORY (MS-FSA 2.1.4.4). Besides * and ? it may have the wildcards that DOS' rules
-// are made of: < is * up to the last dot, > is ? that also stands for nothing at a dot or the end, " is a dot or the end.
+// pattern is a search pattern of QUERY_DIRECTORY (MS-FSA 2.1.4.4). Besides * and ? it may have the wildcards that
+// stand for the rules of DOS. "<" matches as * up to the last dot. ">" matches as ?, and also matches nothing at a
+// dot or at the end. A double quote matches a dot or the end.
 type pattern struct {
-	chars []rune // without case; nil: everything
+	chars []rune // case folded; nil: matches everything
 	wild  bool
-	// short: it could be a made-up name of 8.3 characters, which stands for another.
+	// short is the pattern if it may be a generated name of 8.3 characters, which stands for another name.
 	short string
 }
 
@@ -49,12 +50,12 @@ func foldRune(r rune) rune {
 	return unicode.ToUpper(r)
 }
 
-// match reports whether a name fits. It takes time proportional to name and pattern.
+// match reports whether a name matches. Its time is proportional to the length of name times that of the pattern.
 func (p *pattern) match(name string) bool {
 	if p.chars == nil {
 		return true
 	}
-	// now[i]: the first i characters of the pattern fit what has been read of the name.
+	// now[i] reports whether the first i characters of the pattern match what has been read of the name.
 	var buf [2][64]bool
 	now, next := buf[0][:], buf[1][:]
 	if n := len(p.chars) + 1; n > len(now) {
@@ -75,7 +76,7 @@ func (p *pattern) match(name string) bool {
 			case '*':
 				next[i], now[i+1] = true, true
 			case '<':
-				// It stands for no more than what comes before the last dot.
+				// "<" matches no more than what precedes the last dot.
 				next[i], now[i+1] = next[i] || at != lastDot, true
 			case '?':
 				next[i+1] = true

@@ -9,7 +9,7 @@ import (
 	"fileserver/vfs"
 )
 
-// listLimit is the length of the longest list of information, bytes.
+// listLimit is the size, in bytes, of the longest list of information.
 const listLimit = 64 << 10
 
 // Names and values of extended attributes (MS-FSCC 2.4.16), bytes.
@@ -40,7 +40,7 @@ func eaNames(ctx context.Context, c *vfs.Cred, n vfs.Node) ([]string, error) {
 	return names, nil
 }
 
-// eaSize is the length of all extended attributes as FileFullEaInformation, bytes.
+// eaSize is the size of all extended attributes as FileFullEaInformation, in bytes.
 func eaSize(ctx context.Context, n vfs.Node) uint32 {
 	root := vfs.Cred{} // their size is no secret
 	names, err := eaNames(ctx, &root, n)
@@ -56,7 +56,7 @@ func eaSize(ctx context.Context, n vfs.Node) uint32 {
 	return uint32(size)
 }
 
-// eaNamed finds an attribute's name among names: exactly, or else without its case.
+// eaNamed finds the name of an attribute among names: an exact match, or else one that differs only in case.
 func eaNamed(names []string, name string) (string, bool) {
 	found, ok := "", false
 	for _, n := range names {
@@ -70,8 +70,8 @@ func eaNamed(names []string, name string) (string, bool) {
 	return found, ok
 }
 
-// queryEAs lists extended attributes: those asked for by name, from one on by number, or the next
-// (MS-FSA 2.1.5.12.14).
+// queryEAs lists extended attributes: those that the request names, or all from an index on, or the next ones (MS-FSA
+// 2.1.5.12.14).
 func queryEAs(iq *infoQuery) wire.Status {
 	names, err := eaNames(iq.ctx, iq.o.cred, iq.o.object())
 	if err != nil {
@@ -87,7 +87,7 @@ func queryEAs(iq *infoQuery) wire.Status {
 	at := iq.o.eaIndex.Load()
 	switch {
 	case iq.q.Flags&wire.QueryInfoIndexSpecified != 0:
-		// The index, which counts from 1, is where FileName is in other requests.
+		// The index counts from 1. It is in the field that holds FileName in other requests.
 		if at = iq.q.Additional; at == 0 || int64(at) > int64(len(names)) {
 			return wire.StatusNonexistentEAEntry
 		}
@@ -121,7 +121,7 @@ func queryEAs(iq *infoQuery) wire.Status {
 	return wire.StatusSuccess
 }
 
-// namedEAs lists the attributes asked for. One that there is not comes without value.
+// namedEAs lists the attributes that the request names. An attribute that does not exist is listed without a value.
 func (iq *infoQuery) namedEAs(l *wire.List, names []string) wire.Status {
 	asked, err := wire.ParseEANames(iq.q.Input)
 	if err != nil {
@@ -151,8 +151,8 @@ func (iq *infoQuery) namedEAs(l *wire.List, names []string) wire.Status {
 	return wire.StatusSuccess
 }
 
-// addEA adds an attribute under the name shown; false if there is no room. One that has just
-// been removed, or is too large for SMB, is left out, or has no value.
+// addEA appends an attribute under the name shown, and returns false if there is no room. An attribute that was just
+// removed, or that is too large for SMB, is left out, or has no value.
 func (iq *infoQuery) addEA(l *wire.List, name, shown string) (bool, error) {
 	ea := wire.EA{Name: []byte(shown)}
 	if name != "" {

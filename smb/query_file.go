@@ -8,7 +8,7 @@ import (
 	"fileserver/smb/wire"
 )
 
-// fileQueries are the information classes of files that can be asked for (MS-FSCC 2.4, MS-FSA 2.1.5.12).
+// fileQueries are the information classes of files that a client can query (MS-FSCC 2.4, MS-FSA 2.1.5.12).
 var fileQueries = map[wire.InfoClass]infoRow{
 	wire.FileBasicInformation:          {wire.FileReadAttributes, with(queryBasic)},
 	wire.FileStandardInformation:       {0, with(queryStandard)},
@@ -70,7 +70,7 @@ func queryAccess(iq *infoQuery) wire.Status {
 	return wire.StatusSuccess
 }
 
-// shownPath is a path as clients see it, without the separator in front.
+// shownPath returns a path as clients see it, without a leading separator.
 func shownPath(path string) string {
 	elems := pathElems(path)
 	for i := range elems {
@@ -84,7 +84,7 @@ func queryName(iq *infoQuery) wire.Status {
 	return wire.StatusSuccess
 }
 
-// queryNormalizedName is for 3.1.1 only (MS-SMB2 3.3.5.20.1).
+// queryNormalizedName serves 3.1.1 only (MS-SMB2 3.3.5.20.1).
 func queryNormalizedName(iq *infoQuery) wire.Status {
 	if iq.r.conn.dialect() < wire.Dialect311 {
 		return wire.StatusNotSupported
@@ -93,7 +93,7 @@ func queryNormalizedName(iq *infoQuery) wire.Status {
 	return wire.StatusSuccess
 }
 
-// queryAlternateName tells the file's name of 8.3 characters. Where names are found in their own case only, none is made up.
+// queryAlternateName returns the file's name of 8.3 characters. None is generated where names are case sensitive.
 func queryAlternateName(iq *infoQuery) wire.Status {
 	path := shownPath(iq.o.path())
 	name := path[strings.LastIndexByte(path, '\\')+1:]
@@ -116,7 +116,7 @@ func queryMode(iq *infoQuery) wire.Status {
 }
 
 func queryAlignment(iq *infoQuery) wire.Status {
-	iq.out = wire.AppendInfo32(iq.out, 0) // bytes are aligned
+	iq.out = wire.AppendInfo32(iq.out, 0) // FILE_BYTE_ALIGNMENT: any alignment will do
 	return wire.StatusSuccess
 }
 
@@ -157,7 +157,7 @@ func queryFileID(iq *infoQuery, i *info) []byte {
 	return f.Append(iq.out)
 }
 
-// queryPosix is what stat(2) tells, for clients with the POSIX extensions (SMB 3.1.1 POSIX Extensions 2.2.39.1).
+// queryPosix returns what stat(2) does, for clients with the POSIX extensions (SMB 3.1.1 POSIX Extensions 2.2.39.1).
 func queryPosix(iq *infoQuery) wire.Status {
 	if !iq.r.conn.neg.Load().posix {
 		return wire.StatusInvalidInfoClass

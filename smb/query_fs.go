@@ -6,7 +6,8 @@ import (
 	"fileserver/vfs"
 )
 
-// filesystemQueries are the information classes of file systems that can be asked for (MS-FSCC 2.5, MS-FSA 2.1.5.13).
+// filesystemQueries are the information classes of file systems that a client can query (MS-FSCC 2.5, MS-FSA
+// 2.1.5.13).
 var filesystemQueries = map[wire.InfoClass]infoRow{
 	wire.FileFsVolumeInformation:     {0, queryFsVolume},
 	wire.FileFsSizeInformation:       {0, queryFsSize},
@@ -19,7 +20,8 @@ var filesystemQueries = map[wire.InfoClass]infoRow{
 	wire.FileFsPosixInformation:      {0, queryFsPosix},
 }
 
-// sector is what a sector is said to have, bytes. Nothing depends on it, but virtual disks want it to stay the same.
+// sector is the sector size that clients see, in bytes. The server does not depend on it, but virtual disks need it
+// to stay the same.
 const (
 	sector         = 512
 	physicalSector = 4096
@@ -39,7 +41,7 @@ func queryFsVolume(iq *infoQuery) wire.Status {
 	return iq.say(&wire.FsVolumeInfo{CreationTime: i.times.Creation, Serial: uint32(sh.volume()), Label: sh.Name})
 }
 
-// capacity is the file system's, and how many bytes it counts by: a power of two.
+// capacity returns the file system's capacity, and the unit of the counts in bytes, which is a power of two.
 func (iq *infoQuery) capacity() (s vfs.StatFS, unit uint64, st wire.Status) {
 	s, err := iq.o.share.FS.StatFS(iq.ctx, iq.o.cred)
 	if err != nil {
@@ -73,7 +75,7 @@ func queryFsDevice(iq *infoQuery) wire.Status {
 	return iq.say(&wire.FsDeviceInfo{Type: wire.FileDeviceDisk, Characteristics: wire.FileDeviceIsMounted | wire.FileRemoteDevice})
 }
 
-// queryFsAttributes tells what the file system can do: nothing that it cannot.
+// queryFsAttributes returns the abilities of the file system.
 func queryFsAttributes(iq *infoQuery) wire.Status {
 	sh := iq.o.share
 	caps := sh.FS.Caps()
@@ -121,7 +123,8 @@ func queryFsSectors(iq *infoQuery) wire.Status {
 	return iq.say(&i)
 }
 
-// queryFsPosix is what statfs(2) tells, for clients with the POSIX extensions (SMB 3.1.1 POSIX Extensions 2.2.39.2).
+// queryFsPosix returns what statfs(2) does, for clients with the POSIX extensions (SMB 3.1.1 POSIX Extensions
+// 2.2.39.2).
 func queryFsPosix(iq *infoQuery) wire.Status {
 	if !iq.r.conn.neg.Load().posix {
 		return wire.StatusInvalidInfoClass

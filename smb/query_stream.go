@@ -8,7 +8,7 @@ import (
 	"fileserver/vfs"
 )
 
-// info makes of what is known of the file what clients see of the stream.
+// info changes the information about the file into that about the stream.
 func (f *streamFile) info(ctx context.Context, i *info) (err error) {
 	if i.attr.Size, err = f.size(ctx); err != nil {
 		return err
@@ -23,7 +23,8 @@ func (f *streamFile) info(ctx context.Context, i *info) (err error) {
 	return nil
 }
 
-// shownName is the open's path as clients see it, without the separator in front: of a stream with its name.
+// shownName returns the open's path as clients see it, without a leading separator. The path of a stream ends with
+// the stream's name.
 func (o *Open) shownName() string {
 	name := shownPath(o.path())
 	if o.named() {
@@ -33,8 +34,8 @@ func (o *Open) shownName() string {
 	return name
 }
 
-// queryStreams lists the streams of the file or directory, whichever of them the open is of: a file's data first, which directories
-// do not have (FileStreamInformation: MS-FSA 2.1.5.12.29).
+// queryStreams lists the streams of the file or directory, whether the open is of the file or of one of its streams.
+// A file's data comes first; directories have none (FileStreamInformation: MS-FSA 2.1.5.12.29).
 func queryStreams(iq *infoQuery) wire.Status {
 	n := iq.o.object()
 	a, err := n.GetAttr(iq.ctx, vfs.AttrSize|vfs.AttrUsed)
@@ -45,7 +46,7 @@ func queryStreams(iq *infoQuery) wire.Status {
 	if err != nil {
 		return statusOf(err)
 	}
-	// One that does not fit any more begins behind what is sent, and is cut off.
+	// An entry that does not fit begins behind the part that is sent, and is cut off.
 	l := wire.NewList(iq.out, int(iq.q.OutputLength)+listLimit)
 	if n.Kind() != vfs.KindDirectory {
 		i := info{attr: a}
@@ -54,7 +55,7 @@ func queryStreams(iq *infoQuery) wire.Status {
 	for _, ref := range all {
 		data, err := namespace.LoadStream(iq.ctx, n, ref)
 		if err != nil {
-			continue // it has just been removed
+			continue // the stream has just been removed
 		}
 		size := uint64(len(data))
 		if !l.AddStream(&wire.Stream{Name: ":" + ref.Name + ":$DATA", Size: size, AllocationSize: streamAllocation(size)}) {
