@@ -211,7 +211,7 @@ func identityOf(st *unix.Statx_t) (id vfs.Identity) {
 	return id
 }
 
-// deviceIdentity marks identities made of a device number; other backends use other marks.
+// deviceIdentity marks an identity that contains a device number, unlike those that other backends make up.
 const deviceIdentity = 1
 
 // Kind implements [vfs.Node].

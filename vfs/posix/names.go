@@ -8,8 +8,8 @@ import (
 	"fileserver/vfs"
 )
 
-// refresh looks whether the object still has a name, after one was removed, and gives its
-// storage back at once if nobody uses it.
+// refresh checks whether the object still has a name after one was removed. If it has none and is not in use,
+// refresh frees its storage at once.
 func (n *node) refresh() {
 	n.changed()
 	var st unix.Statx_t
@@ -22,7 +22,7 @@ func (n *node) refresh() {
 	}
 }
 
-// victim finds the object whose name is about to be removed; nil if there is none.
+// victim returns the object whose name is about to be removed, or nil if there is none.
 func (n *node) victim(name string) (*node, error) {
 	v, err := n.peek(name)
 	if err == vfs.ErrNotFound {
@@ -31,7 +31,7 @@ func (n *node) victim(name string) (*node, error) {
 	return v, err
 }
 
-// entry finds what is to lose its name, for c, who may or may not search the directory.
+// entry returns the object whose name c wants to remove, and checks that c may search the directory.
 func (n *node) entry(c *vfs.Cred, name string) (*node, error) {
 	if err := n.require(c, mayExec); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (n *node) Remove(ctx context.Context, c *vfs.Cred, name string, dir bool) e
 	return nil
 }
 
-// ours is a node of the same file system.
+// ours returns other as a node of this file system.
 func (n *node) ours(other vfs.Node) (*node, error) {
 	o, ok := other.(*node)
 	if !ok || o.fs != n.fs {
@@ -161,7 +161,7 @@ func (n *node) Rename(ctx context.Context, c *vfs.Cred, from string, toDir vfs.N
 	if err := n.as(c, func() error { return unix.Renameat2(n.fd, from, d.fd, to, 0) }); err != nil {
 		return d.orStale(err)
 	}
-	if old == moved { // both are names of one object, and remain: nothing has changed
+	if old == moved { // both are names of one object, so rename(2) changes nothing
 		return nil
 	}
 	n.changed()

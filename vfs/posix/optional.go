@@ -74,7 +74,7 @@ func (f *file) seek(off int64, whence int) (int64, error) {
 		return 0, vfs.ErrInvalid
 	}
 	at, err := unix.Seek(f.h.fd, off, whence)
-	if err == unix.EINVAL { // beyond what a file may have
+	if err == unix.EINVAL { // beyond the largest file
 		err = unix.ENXIO
 	}
 	return at, statusOf(err)
@@ -130,7 +130,7 @@ func (f *file) CloneFrom(ctx context.Context, src vfs.File, srcOff, off, n int64
 	return statusOf(err)
 }
 
-// copyMax is how much one copy_file_range(2) is asked for: it cannot be interrupted in between.
+// copyMax is the most that one copy_file_range(2) is asked to copy, because the call cannot be interrupted.
 const copyMax = 64 << 20
 
 // CopyFrom implements [vfs.Copier].

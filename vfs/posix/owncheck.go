@@ -6,20 +6,20 @@ import (
 	"fileserver/vfs"
 )
 
-// What follows are the permission rules of POSIX, for a server that cannot let the kernel check:
-// without the right to take another identity, all it does is done as its own user.
+// This file has the permission rules of POSIX, for a server that cannot let the kernel check: without the right to
+// take another identity, it makes every call as its own user.
 
 // ownCheck returns which of the wanted permissions mode and access control list give c.
 func (n *node) ownCheck(c *vfs.Cred, want uint8, st *unix.Statx_t) (uint8, error) {
 	switch {
 	case c.UID == 0:
 		if want&mayExec != 0 && st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Mode&0o111 == 0 {
-			want &^= mayExec // not even the superuser executes what nobody may
+			want &^= mayExec // the superuser may execute a file only if somebody may
 		}
 		return want, nil
 	case c.UID == st.Uid:
 		return uint8(st.Mode>>6) & want, nil
-	case st.Mode&0o070 != 0: // otherwise the mask of a list lets nobody through, and the kernel does not look at it
+	case st.Mode&0o070 != 0: // otherwise the mask of a list grants nothing, and the kernel ignores the list
 		list, err := n.readACL()
 		if err != nil {
 			return 0, err
@@ -63,7 +63,7 @@ func (n *node) maySticky(c *vfs.Cred, victim *node) error {
 	return nil
 }
 
-// mayMove has the rules of rename(2) for the own checks.
+// mayMove checks the rules of rename(2).
 func (n *node) mayMove(c *vfs.Cred, to, moved, old *node) error {
 	if n.fs.kernel {
 		return nil
@@ -88,8 +88,8 @@ func (n *node) mayMove(c *vfs.Cred, to, moved, old *node) error {
 	return to.maySticky(c, old)
 }
 
-// mayLink has the rules of link(2): with fs.protected_hardlinks, a name for the file of another is only given by
-// those who may read and write it, if it is a plain one.
+// mayLink checks the rules of link(2). With fs.protected_hardlinks, a caller may link the file of another user only
+// if it may read and write the file, and the file is a regular one without set-id bits.
 func (n *node) mayLink(c *vfs.Cred, target *node) error {
 	if n.fs.kernel {
 		return nil
@@ -115,8 +115,8 @@ func (n *node) mayLink(c *vfs.Cred, target *node) error {
 	return n.mayChangeNames(c)
 }
 
-// maySet checks that c may change the attributes; st are the present ones. The kernel checks the same
-// again where it can; this is also what keeps a change that would fail half way from beginning.
+// maySet checks that c may change the attributes; st are the present ones. The kernel checks the same again where
+// it can. The check here also prevents a change that would fail half way.
 func (n *node) maySet(c *vfs.Cred, s *vfs.SetAttr, st *unix.Statx_t) error {
 	if c.UID == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"fileserver/vfs"
 )
 
-// up opens the directory above. Mounts are not left: above the root of one is itself.
+// up opens the directory above. It does not leave a mount: for the root of a mount it opens the root itself.
 func up(fd int) (int, unix.Errno) {
 	var dots cname
 	dots.set("..")
@@ -50,8 +50,8 @@ func (fs *FS) climb(fd int) error {
 	}
 }
 
-// stillBelow reports whether the directory is still beneath the root. Others than we may have moved
-// it away. It looks once in a while only.
+// stillBelow checks that the directory is still beneath the root, because local programs may have moved it away. It
+// does so at most once per tick.
 func (n *node) stillBelow(ctx context.Context) error {
 	now := n.fs.tick.Load() | 1<<31 // never 0
 	if n == n.fs.root || n.below.Load() == now {

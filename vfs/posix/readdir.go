@@ -10,15 +10,15 @@ import (
 	"fileserver/vfs"
 )
 
-// streamSize is how much of a directory is read at once: about what a reply holds, because what
-// does not fit is read again.
+// streamSize is how much of a directory is read at once, in bytes. It is about what a reply holds, because entries
+// that do not fit are read again.
 const streamSize = 16 << 10
 
-// maxStreams is how many descriptors of one directory are kept for those who go on reading it.
+// maxStreams is how many descriptors of one directory are kept to continue reading it.
 const maxStreams = 4
 
-// cookieShift keeps cookies from being 0, 1 or 2, which protocols have uses for. Offsets are not
-// negative, so no cookie wraps around to those.
+// cookieShift keeps cookies from being 0, 1 or 2, which protocols use for themselves. Offsets are not negative, so
+// no cookie wraps around to those.
 const cookieShift = 3
 
 // stream is a directory being read. One goroutine uses it at a time.
@@ -29,7 +29,7 @@ type stream struct {
 	buf  [streamSize]byte
 }
 
-// takeStream returns one that is at pos, or can be moved there.
+// takeStream returns a stream at pos.
 func (n *node) takeStream(pos int64) (*stream, error) {
 	d := &n.data
 	d.mu.Lock()
@@ -108,7 +108,7 @@ func (n *node) ReadDir(ctx context.Context, c *vfs.Cred, cookie uint64, mask vfs
 		return false, err
 	}
 	if mask != 0 || wantHandle {
-		// Those who may not search the directory learn the names only.
+		// A caller that may not search the directory gets the names only.
 		switch err := n.require(c, mayExec); err {
 		case nil:
 		case vfs.ErrAccess:
@@ -141,7 +141,7 @@ func (n *node) readStream(s *stream, mask vfs.AttrMask, wantHandle bool, fn func
 		if l == 0 {
 			return true, nil
 		}
-		// One copy holds the names of all: they are strings that may be kept.
+		// The names of all entries share this one copy, so that callers may keep them.
 		for b := string(s.buf[:l]); len(b) > 0; {
 			ino, next, kind, name, size := parseDirent(b)
 			if size == 0 {
@@ -165,7 +165,7 @@ func (n *node) readStream(s *stream, mask vfs.AttrMask, wantHandle bool, fn func
 	}
 }
 
-// parseDirent takes a struct linux_dirent64 apart; size is 0 if it is not whole.
+// parseDirent parses a struct linux_dirent64; size is 0 if it is incomplete.
 func parseDirent(b string) (ino uint64, next int64, kind vfs.Kind, name string, size int) {
 	const header = 19
 	if len(b) < header {
@@ -182,7 +182,7 @@ func parseDirent(b string) (ino uint64, next int64, kind vfs.Kind, name string, 
 	return binary.NativeEndian.Uint64(h[:]), int64(binary.NativeEndian.Uint64(h[8:])), kindOf(uint16(h[18]) << 12), name, size
 }
 
-// describe adds attributes and handle to an entry; false if there is no such name any more.
+// describe adds attributes and handle to an entry. It returns false if the name does not exist any more.
 func (n *node) describe(e *vfs.DirEntry, mask vfs.AttrMask, wantHandle bool) bool {
 	var name cname
 	name.set(e.Name)
@@ -191,7 +191,7 @@ func (n *node) describe(e *vfs.DirEntry, mask vfs.AttrMask, wantHandle bool) boo
 		return fd, status(errno)
 	})
 	if err != nil {
-		return err != vfs.ErrNotFound // others, and what is mounted there, stay without attributes
+		return err != vfs.ErrNotFound // after other errors, and for mount points, the entry has no attributes
 	}
 	defer unix.Close(fd)
 	var st unix.Statx_t

@@ -10,17 +10,17 @@ import (
 )
 
 // The cache keeps descriptors, and the descriptor of a file that a local program has removed keeps the file's
-// storage. So the janitor looks at all that is in the cache, every two seconds, and whoever finds the file system
-// full does it at once.
+// storage. So the janitor checks all nodes in the cache every two seconds, and a call that finds the file system
+// full checks them at once.
 
-// sweepTurns is in how many ticks the janitor gets through the shards of the cache.
+// sweepTurns is the number of ticks in which the janitor checks all shards of the cache.
 const sweepTurns = 2
 
-// reclaimEvery is how often at most a full file system makes us look for what was removed.
+// reclaimEvery is the shortest time between two searches for removed files on a full file system.
 const reclaimEvery = 100 * time.Millisecond
 
-// removed reports whether the object has no name any more. It asks no server and no daemon, where the file
-// system has one, and so does not block.
+// removed reports whether the object has no name any more. It does not ask a remote server or a FUSE daemon, so it
+// does not block.
 func (n *node) removed() bool {
 	var st unix.Statx_t
 	if statxCached(n.fd, unix.STATX_NLINK|unix.STATX_MODE, &st) != 0 || st.Nlink > 0 {
@@ -30,7 +30,7 @@ func (n *node) removed() bool {
 	return true
 }
 
-// sweep looks at all unreferenced nodes of a shard and destroys those that end says; it returns how many.
+// sweep destroys the unreferenced nodes of a shard for which end returns true, and returns how many.
 func (s *shard) sweep(end func(*node) bool) (done int) {
 	s.mu.Lock()
 	left := s.n
@@ -48,7 +48,7 @@ func (s *shard) sweep(end func(*node) bool) (done int) {
 	return done
 }
 
-// pick takes a reference to the first unreferenced node; nil if there is none.
+// pick takes a reference to the first unreferenced node and returns it, or nil if there is none.
 func (s *shard) pick() *node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +59,8 @@ func (s *shard) pick() *node {
 	return s.ref(n)
 }
 
-// putBack gives back the reference of pick, as if it had not been taken. With end the node is dropped if nobody
-// else has one now: then it returns true, and the caller destroys the node.
+// putBack releases the reference that pick took, as if it had not been taken. If end is set and there is no other
+// reference, it drops the node and returns true, and the caller destroys the node.
 func (s *shard) putBack(n *node, end bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,15 +83,15 @@ func (c *cache) sweep(turn uint32, before uint32) {
 	}
 }
 
-// reclaimer is what the search for removed files remembers. Its lock is held during the search.
+// reclaimer is the state of the search for removed files. Its lock is held during the search.
 type reclaimer struct {
 	mu    sync.Mutex
 	at    time.Time
 	found bool
 }
 
-// reclaim gives back the storage of removed files that only the cache keeps. It reports whether there were any, now
-// or a moment ago.
+// reclaim frees the storage of removed files that only the cache keeps. It reports whether there were any, now or a
+// moment ago.
 func (fs *FS) reclaim() bool {
 	r := &fs.reclaimer
 	r.mu.Lock()

@@ -13,11 +13,11 @@ import (
 type locator interface {
 	// open returns an O_PATH descriptor; ErrStale if there is no such object any more.
 	open(id *identity) (int, error)
-	// note tells that the object of n was seen under this name.
+	// note records that the object of n was seen under this name.
 	note(n *node, parent *identity, name string)
 	// noteID is note for an object without a node; name is copied.
 	noteID(id identity, parent *identity, name string)
-	// forget tells that the object is no more.
+	// forget records that the object does not exist any more.
 	forget(n *node)
 	close() error
 }
@@ -52,7 +52,7 @@ func (i identifier) identify(fd int, st *unix.Statx_t) (identity, error) {
 func (fs *FS) chooseIdentity(mode HandleMode, fd int, fsType int64) error {
 	var h fileHandle
 	e := nameToHandle(fd, &h)
-	// The handles of FUSE are numbers its daemon forgets when it restarts.
+	// A FUSE daemon forgets its handles when it restarts.
 	fs.ids.handle = e == 0 && fsType != unix.FUSE_SUPER_MAGIC
 	if mode != HandleTable && fs.ids.handle {
 		if _, ok := nativeIdentity(&h); ok {
@@ -90,7 +90,7 @@ func (kernelLocator) noteID(identity, *identity, string) {}
 func (kernelLocator) forget(*node)                       {}
 func (kernelLocator) close() error                       { return nil }
 
-// openLocator makes fs.loc; tag tells this root and share from others in the state directory.
+// openLocator sets fs.loc. tag distinguishes this root and share from others in the state directory.
 func (fs *FS) openLocator(cfg *Config, tag []byte) (err error) {
 	if fs.ids.native {
 		fs.loc = kernelLocator{fs}
@@ -165,7 +165,7 @@ func (fs *FS) resolveSlow(ctx context.Context, id identity) (*node, error) {
 	return fs.intern(fd, &id, &st), nil
 }
 
-// adopt makes a node of an O_PATH descriptor, or finds the one there is; it owns fd.
+// adopt returns the node for an O_PATH descriptor: a new one, or the one in the cache. It owns fd.
 func (fs *FS) adopt(fd int) (*node, error) {
 	var st unix.Statx_t
 	if e := statxFD(fd, statPerm|unix.STATX_INO|unix.STATX_BTIME, &st); e != 0 {
@@ -195,7 +195,7 @@ func (fs *FS) intern(fd int, id *identity, st *unix.Statx_t) *node {
 	return n
 }
 
-// retryFDs calls open again when there were no descriptors left and unused ones could be closed.
+// retryFDs calls open. If there are no descriptors left and it can close unused ones, it calls open again.
 func (fs *FS) retryFDs(open func() (int, error)) (int, error) {
 	fd, err := open()
 	for try := 0; err == vfs.ErrTooManyFiles && try < 4; try++ {
@@ -207,7 +207,7 @@ func (fs *FS) retryFDs(open func() (int, error)) (int, error) {
 	return fd, err
 }
 
-// beneath is how a name in a directory is opened: nothing is followed, and no mount entered.
+// beneath are the flags to open a name in a directory: no symbolic link is followed and no mount is entered.
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV
 
 // openPath opens the object of a name in the directory, O_PATH: EXDEV if something is mounted there.
@@ -216,7 +216,7 @@ func openPath(dir int, name *cname) (int, unix.Errno) {
 }
 
 // openBeneath is openat2 of one name. The kernel says EXDEV not only for a mount but also when the object is
-// renamed to another directory while it is being opened; then the next look decides.
+// renamed to another directory while it is being opened; so openBeneath tries again.
 func openBeneath(dir int, name *cname, how *unix.OpenHow) (int, unix.Errno) {
 	const enough = 1000
 	for try := 0; ; try++ {
@@ -240,7 +240,7 @@ func (n *node) child(name string) (*node, error) {
 	return in, err
 }
 
-// peek is child for a name the object is about to lose.
+// peek is child for a name that is about to be removed.
 func (n *node) peek(name string) (*node, error) {
 	var c cname
 	c.set(name)
@@ -257,7 +257,7 @@ func (n *node) peek(name string) (*node, error) {
 	return n.fs.adopt(fd)
 }
 
-// orStale is what an error means if the directory itself has been removed.
+// orStale returns ErrStale in place of err if the directory itself has been removed.
 func (n *node) orStale(err error) error {
 	if err == vfs.ErrNotFound {
 		var st unix.Statx_t
@@ -268,7 +268,7 @@ func (n *node) orStale(err error) error {
 	return err
 }
 
-// directory tells that the node is a directory of a file system that is open.
+// directory checks that the node is a directory of a file system that is open.
 func (n *node) directory() error {
 	if n.fs.closed.Load() {
 		return vfs.ErrIO

@@ -17,11 +17,11 @@ const (
 	mayRead  = 4
 )
 
-// maxVerdicts is how many identities a node remembers the permissions of.
+// maxVerdicts is the number of identities whose permissions a node caches.
 const maxVerdicts = 4
 
-// rightsState caches what the kernel said about permissions. All of it is forgotten when
-// mode, owner or group change, or the ctime does on an object with an access control list.
+// rightsState caches the kernel's answers about permissions. It drops all of them when the mode, owner or group
+// changes, and, on an object with an access control list, when the ctime changes.
 type rightsState struct {
 	mu       sync.Mutex
 	mode     uint16
@@ -31,18 +31,18 @@ type rightsState struct {
 	turn     int
 }
 
-// verdict is what one identity may do; checked says which bits of allowed are known.
+// verdict is the permissions of one identity; checked says which bits of allowed are known.
 type verdict struct {
 	c                *vfs.Cred
 	checked, allowed uint8
 }
 
-// sameCred compares what they hold: the caller's Cred is another identity at the next call.
+// sameCred compares the contents, because the caller may reuse its Cred for another identity.
 func sameCred(a, b *vfs.Cred) bool {
 	return a.UID == b.UID && a.GID == b.GID && slices.Equal(a.Groups, b.Groups)
 }
 
-// allowed returns which of the wanted permissions c has, and in st the attributes they depend on.
+// allowed returns which of the wanted permissions c has, and sets st to the attributes that they depend on.
 func (n *node) allowed(c *vfs.Cred, want uint8, st *unix.Statx_t) (uint8, error) {
 	if err := n.statx(statPerm, st); err != nil {
 		return 0, err
@@ -68,13 +68,13 @@ func (n *node) allowed(c *vfs.Cred, want uint8, st *unix.Statx_t) (uint8, error)
 	if err := n.statx(statPerm, st); err != nil {
 		return 0, err
 	}
-	if sameRights(&before, st) { // otherwise nobody knows which of the two the verdict is about
+	if sameRights(&before, st) { // otherwise it is unknown which attributes the verdict is about
 		r.remember(c, want, ok, st)
 	}
 	return ok, nil
 }
 
-// sameRights reports whether nothing has changed between two looks at an object that permissions depend on.
+// sameRights reports whether the attributes that permissions depend on are the same in a and b.
 func sameRights(a, b *unix.Statx_t) bool {
 	return a.Mode == b.Mode && a.Uid == b.Uid && a.Gid == b.Gid && a.Ctime == b.Ctime
 }
@@ -113,8 +113,8 @@ func (r *rightsState) find(c *vfs.Cred) *verdict {
 	return nil
 }
 
-// unchangedLocked reports whether the verdicts still hold. Every write changes the ctime, so that alone only makes
-// us look whether an access control list has come.
+// unchangedLocked reports whether the verdicts are still valid. Every write changes the ctime, so a new ctime alone
+// only leads to a check for an access control list.
 func (n *node) unchangedLocked(st *unix.Statx_t, ctime uint64) bool {
 	r := &n.rights
 	if r.mode != st.Mode || r.uid != st.Uid || r.gid != st.Gid {
@@ -205,7 +205,7 @@ func (n *node) Access(ctx context.Context, c *vfs.Cred, want vfs.Access) (vfs.Ac
 	if want&change != 0 {
 		bits |= mayWrite
 		if n.kind == vfs.KindDirectory {
-			bits |= mayExec // names change only for those who may reach them
+			bits |= mayExec // changing names needs permission to search, too
 		}
 	}
 	var st unix.Statx_t

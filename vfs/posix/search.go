@@ -9,12 +9,13 @@ import (
 	"fileserver/vfs"
 )
 
-// snapshotFor is how long a complete search vouches for what is not in the tree. Objects made or renamed through
-// us have places, and are not searched for; only what others move into the tree from elsewhere is missed that long.
+// snapshotFor is how long the result of a complete search proves that an object is not in the tree. Objects created
+// or renamed through this server have places and need no search. So for that long only objects that local programs
+// move into the tree from elsewhere are missed.
 const snapshotFor = time.Minute
 
-// snapshot are the inode numbers a complete search met, sorted, so that a client with
-// many stale handles does not make us search as many times.
+// snapshot holds the inode numbers that a complete search found, sorted. With it, a client with many stale handles
+// does not cause as many searches.
 type snapshot struct {
 	inos []uint64
 	at   time.Time
@@ -33,7 +34,7 @@ func (s *snapshot) vouches(ino uint64) bool {
 type searchRun struct {
 	t      *table
 	want   identity
-	exact  bool // numbers of entries are those of the objects
+	exact  bool // the inode numbers of entries are those of the objects
 	inos   []uint64
 	failed bool // part of the tree could not be read
 	buf    [maxSearchDepth]*[streamSize]byte

@@ -9,9 +9,9 @@ import (
 	"fileserver/vfs"
 )
 
-// SetAttr implements [vfs.Node]. Several system calls make one change: all that can be known to fail is
-// found out before the first, and what was done is undone when a later one fails. The owner
-// may set the size whatever the mode says, as NFS without opens requires (RFC 1813 4.4).
+// SetAttr implements [vfs.Node]. It makes several system calls. It checks everything that can be checked before the
+// first, and undoes what was done if a later one fails. The owner may set the size whatever the mode is, as NFS
+// without opens requires (RFC 1813 4.4).
 func (n *node) SetAttr(ctx context.Context, c *vfs.Cred, s *vfs.SetAttr) error {
 	if err := n.fs.begin(ctx); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (n *node) settable(s *vfs.SetAttr) error {
 	if s.Mask&^can != 0 {
 		return vfs.ErrUnsupported
 	}
-	const unset = math.MaxUint32 // chown(2) understands "leave it"
+	const unset = math.MaxUint32 // to chown(2) it means "leave unchanged"
 	if s.Mask&vfs.AttrUID != 0 && s.UID == unset || s.Mask&vfs.AttrGID != 0 && s.GID == unset {
 		return vfs.ErrInvalid
 	}
@@ -134,8 +134,8 @@ func (n *node) chmod(mode uint32) error {
 	return err
 }
 
-// setTimes acts as the server: that c may was found out before, and
-// the kernel's own rule for "now" for one of the two is narrower than NFS needs.
+// setTimes acts as the server: the permission of c was checked before, and the kernel's rule for setting only one
+// time to "now" is stricter than NFS needs.
 func (n *node) setTimes(s *vfs.SetAttr) error {
 	if s.Mask&(vfs.AttrAtime|vfs.AttrMtime) == 0 {
 		return nil
@@ -156,7 +156,7 @@ func (n *node) setTimes(s *vfs.SetAttr) error {
 	return statusOf(again(func() error { return unix.UtimesNanoAt(n.fd, "", ts, unix.AT_EMPTY_PATH) }))
 }
 
-// truncate sets the size through an open file, as c, so that set-id bits go as they would for c.
+// truncate sets the size through an open file, as c, so that the set-id bits are cleared as they would be for c.
 func (n *node) truncate(c *vfs.Cred, size int64) error {
 	d, err := n.acquire(true)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"fileserver/vfs"
 )
 
-// syncState gathers concurrent requests for stability of one object: while one fsync runs, those who come wait
-// for the next, which one of them makes for all. Its lock is held for no system call.
+// syncState combines concurrent requests for stability of one object. While one fsync runs, new requests wait for
+// the next one, which one of them makes for all. The lock is not held during a system call.
 type syncState struct {
 	mu      sync.Mutex
 	running bool
 	next    *syncBatch
 }
 
-// syncBatch are those who wait for the same fsync.
+// syncBatch is the requests that wait for the same fsync.
 type syncBatch struct {
 	lead chan struct{} // closed when the first of them may begin
 	done chan struct{}
@@ -45,7 +45,7 @@ func (n *node) stabilize(fd int, all bool) error {
 		s.mu.Unlock()
 		<-b.lead
 		s.mu.Lock()
-		s.next = nil // whoever comes now is too late for this one
+		s.next = nil // requests from now on need another fsync
 		all = b.all
 	}
 	s.running = true
@@ -55,7 +55,7 @@ func (n *node) stabilize(fd int, all bool) error {
 
 	s.mu.Lock()
 	if s.next != nil {
-		close(s.next.lead) // running stays set: it goes on at once
+		close(s.next.lead) // running stays set, because the next batch begins at once
 	} else {
 		s.running = false
 	}
@@ -81,7 +81,8 @@ func (n *node) fsync(fd int, all bool) error {
 	return statusOf(err)
 }
 
-// flush makes unstable data stable before a descriptor is closed, whose file the error would be reported to.
+// flush makes unstable data stable before a descriptor is closed, because a later descriptor may not report the
+// error.
 func (n *node) flush(fd int) { _ = n.fsync(fd, false) }
 
 func (fs *FS) writeFailed(n *node, err error) {
@@ -127,7 +128,7 @@ func (fs *FS) SyncMeta(ctx context.Context, nodes ...vfs.Node) error {
 			return err
 		}
 	}
-	// The names of a directory are stable together with what was made under them.
+	// Syncing a directory also makes the new objects in it stable.
 	if !whole && (!others || dirs) {
 		return nil
 	}

@@ -23,9 +23,9 @@ type place struct {
 	name   string
 }
 
-// table is the locator of HandleTable: it remembers a place for every object a handle was given out for. The
-// identity in the handle decides whether what is found there is the object, so a place may be wrong, or lost in a
-// crash: the object is then searched for in the whole tree.
+// table is the locator of HandleTable. It keeps a place for every object that has a handle. The identity in the
+// handle decides whether the object found there is the right one. So a place may be wrong, or lost in a crash: then
+// the whole tree is searched for the object.
 //
 // Lock order: search, then mu.
 type table struct {
@@ -71,7 +71,7 @@ func openTable(fs *FS, dir string, tag []byte) (*table, error) {
 	return t, nil
 }
 
-// openDB opens the file, and makes a new one in place of one that cannot be read: places can be found again.
+// openDB opens the file. If it cannot be read, openDB replaces it by a new one, because places can be found again.
 func openDB(path string) (*bolt.DB, error) {
 	opt := &bolt.Options{Timeout: 5 * time.Second, NoFreelistSync: true, FreelistType: bolt.FreelistMapType}
 	db, err := bolt.Open(path, 0o600, opt)

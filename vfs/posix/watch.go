@@ -15,14 +15,15 @@ import (
 	"fileserver/vfs"
 )
 
-// maxWatches is how many directories are watched at most: the kernel's limit is for all programs of the user.
+// maxWatches bounds the watched directories, because all programs of the user share the kernel's limit.
 const maxWatches = 4096
 
 // watchMask is what is asked of inotify(7).
 const watchMask = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_ATTRIB | unix.IN_MODIFY |
 	unix.IN_DELETE_SELF | unix.IN_ONLYDIR | unix.IN_EXCL_UNLINK
 
-// watches are the directories watched. There is no descriptor before the first. mu is taken with nothing else held, and no callback is made with it.
+// watches holds the watched directories. Its descriptor is opened by the first watch. No other lock is held when mu
+// is taken, and no callback runs with mu held.
 type watches struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -35,8 +36,9 @@ type watches struct {
 
 type watch struct{ fn func(vfs.DirEvent) }
 
-// Watch implements [vfs.Watcher] by inotify(7): what anybody does to the names of the directory and to what they name, but not to what is
-// below that. Of changes through mapped memory, and on other hosts of a network file system, nothing is heard.
+// Watch implements [vfs.Watcher] by inotify(7). It reports what any program does to the names in the directory and
+// to the objects they name, but nothing further below. It does not report changes through mapped memory, nor those
+// by other hosts of a network file system.
 func (n *node) Watch(_ context.Context, fn func(vfs.DirEvent)) (func(), error) {
 	if err := n.directory(); err != nil {
 		return nil, err
@@ -69,7 +71,7 @@ func (s *watches) add(fd int, fn func(vfs.DirEvent)) (func(), error) {
 	return func() { s.remove(id, w) }, nil
 }
 
-// open makes the descriptor. mu is held.
+// open creates the descriptor. The caller holds s.mu.
 func (s *watches) open() error {
 	if s.closed {
 		return vfs.ErrIO
@@ -87,7 +89,7 @@ func (s *watches) open() error {
 	return nil
 }
 
-// fd is the descriptor, which stays non-blocking. mu is held.
+// fd returns the descriptor, which stays non-blocking. The caller holds s.mu.
 func (s *watches) fd() (fd int) {
 	c, err := s.file.SyscallConn()
 	if err == nil {
@@ -103,7 +105,7 @@ func (s *watches) fd() (fd int) {
 func (s *watches) remove(id int32, w *watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Copied: the reader goes through the list without the lock.
+	// A copy, because the reader reads the list without the lock.
 	list := slices.DeleteFunc(slices.Clone(s.of[id]), func(x *watch) bool { return x == w })
 	if len(list) > 0 {
 		s.of[id] = list
@@ -126,7 +128,7 @@ func (s *watches) close() {
 	s.done.Wait()
 }
 
-// read hands on what the kernel tells.
+// read passes on the kernel's events.
 func (s *watches) read(f *os.File) {
 	defer s.done.Done()
 	buf := make([]byte, 64<<10)
@@ -150,7 +152,7 @@ type rawEvent struct {
 	name   string
 }
 
-// parseRaw takes the first event off what was read.
+// parseRaw parses the first event in b and returns the bytes after it.
 func parseRaw(b []byte) (e rawEvent, rest []byte, ok bool) {
 	if len(b) < unix.SizeofInotifyEvent {
 		return e, nil, false
@@ -164,7 +166,7 @@ func parseRaw(b []byte) (e rawEvent, rest []byte, ok bool) {
 	return rawEvent{int32(binary.NativeEndian.Uint32(b)), binary.NativeEndian.Uint32(b[4:]), binary.NativeEndian.Uint32(b[8:]), name}, b[end:], true
 }
 
-// events tells of what was read. The two halves of a rename within a directory are one event.
+// events reports the events in b. The two halves of a rename within a directory are one event.
 func (s *watches) events(b []byte) {
 	for {
 		e, rest, ok := parseRaw(b)
@@ -210,7 +212,7 @@ func (s *watches) events(b []byte) {
 	}
 }
 
-// all tells everybody.
+// all reports an event to all watches.
 func (s *watches) all(e vfs.DirEvent) {
 	s.mu.Lock()
 	var list []*watch

@@ -52,7 +52,7 @@ func (n *node) Where(ctx context.Context) (vfs.Node, string, error) {
 	return dir, name, nil
 }
 
-// pathOf is the path of a descriptor's object below the root, as the kernel has it: it may be out of date.
+// pathOf returns the path of a descriptor's object below the root, as the kernel knows it; it may be out of date.
 func (fs *FS) pathOf(fd int) (string, error) {
 	root, err := fs.link(fs.mount)
 	if err != nil {

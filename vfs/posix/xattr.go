@@ -108,7 +108,7 @@ func (n *node) ListXattrs(ctx context.Context, c *vfs.Cred) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Most objects have few. With no names the kernel says so whatever the room.
+	// Most objects have few. If there are no names, the kernel says so for any size of the buffer.
 	buf := make([]byte, 512)
 	l, err := unix.Listxattr(path, buf)
 	if err == unix.ERANGE {
