@@ -7,15 +7,15 @@ import (
 	"encoding/binary"
 )
 
-// ccm is AES-CCM (RFC 3610, SP 800-38C) in place, with the tag apart. Nonces are
-// of one length, tags of one length.
+// ccm is AES-CCM (RFC 3610, SP 800-38C) in place. The tag is stored apart from the text. All nonces have the same length,
+// and so do all tags.
 type ccm struct {
 	block cipher.Block
 	nonce int // bytes: 7 to 13
 	tag   int // bytes: 4 to 16, even
 }
 
-// mac begins the MAC of a message of so many bytes with the associated data, of less than 65280 bytes.
+// mac begins the MAC of a message of size bytes with the associated data, which must be shorter than 65280 bytes.
 func (c *ccm) mac(x *[aes.BlockSize]byte, nonce []byte, size int, ad []byte) {
 	*x = [aes.BlockSize]byte{}
 	x[0] = byte((c.tag-2)/2<<3 | (14 - c.nonce))
@@ -38,7 +38,7 @@ func (c *ccm) mac(x *[aes.BlockSize]byte, nonce []byte, size int, ad []byte) {
 	}
 }
 
-// chain adds b, filled up with zeros to whole blocks, to the MAC.
+// chain adds b, padded with zeros to whole blocks, to the MAC.
 func (c *ccm) chain(x *[aes.BlockSize]byte, b []byte) {
 	for len(b) > 0 {
 		k := subtle.XORBytes(x[:], x[:], b)
@@ -47,7 +47,7 @@ func (c *ccm) chain(x *[aes.BlockSize]byte, b []byte) {
 	}
 }
 
-// ccmBatch is how many blocks of key stream are made at once.
+// ccmBatch is the number of blocks of key stream computed at once.
 const ccmBatch = 64
 
 type ccmScratch struct {
@@ -55,7 +55,7 @@ type ccmScratch struct {
 	stream [ccmBatch * aes.BlockSize]byte
 }
 
-// start makes the counter block of a message, and encrypts or decrypts its tag, in s.x or elsewhere, with the first one.
+// start builds the counter block of a message, and encrypts or decrypts the tag with the first block of the key stream.
 func (c *ccm) start(s *ccmScratch, nonce []byte, tag *[aes.BlockSize]byte) {
 	s.a = [aes.BlockSize]byte{}
 	s.a[0] = byte(14 - c.nonce)
@@ -65,13 +65,13 @@ func (c *ccm) start(s *ccmScratch, nonce []byte, tag *[aes.BlockSize]byte) {
 	subtle.XORBytes(tag[:], tag[:], first[:])
 }
 
-// blocks is how many blocks n bytes take, as far as they go into one batch.
+// blocks returns the number of blocks that n bytes take, but at most ccmBatch.
 func blocks(n int) int { return min((n+aes.BlockSize-1)/aes.BlockSize, ccmBatch) }
 
-// batch makes n blocks of key stream from the counter on, and chains plain, whole blocks but for the last of a message, into
-// the MAC on the way. Each link of that chain waits for the one before: the processor makes the key stream meanwhile. (The library's
-// counter mode is faster by itself, but takes memory for each message, and both together take no less time.) The counter field is
-// at least 4 bytes here, and never wraps.
+// batch computes n blocks of key stream from the counter on, and adds plain to the MAC in the same loop. plain consists of
+// whole blocks, except at the end of a message. Each block of the MAC depends on the one before, so the processor computes
+// the key stream while it waits. (The library's counter mode is faster by itself, but it allocates memory for each message,
+// and the two loops together take as long.) The counter here is 4 bytes and never wraps.
 func (c *ccm) batch(s *ccmScratch, counter uint32, n int, plain []byte) {
 	for i := range n {
 		k := s.stream[i*aes.BlockSize:][:aes.BlockSize]
@@ -87,7 +87,7 @@ func (c *ccm) batch(s *ccmScratch, counter uint32, n int, plain []byte) {
 	c.chain(&s.x, plain)
 }
 
-// seal encrypts b in place and returns the tag, which lies in s.
+// seal encrypts b in place and returns the tag, which is stored in s.
 func (c *ccm) seal(s *ccmScratch, nonce, b, ad []byte) []byte {
 	c.mac(&s.x, nonce, len(b), ad)
 	var tag [aes.BlockSize]byte
@@ -103,7 +103,7 @@ func (c *ccm) seal(s *ccmScratch, nonce, b, ad []byte) []byte {
 	return s.x[:c.tag]
 }
 
-// open decrypts b in place. When the tag is wrong b holds nothing of use.
+// open decrypts b in place and reports whether the tag is right. If it is not, b must not be used.
 func (c *ccm) open(s *ccmScratch, nonce, b, ad, tag []byte) bool {
 	var want [aes.BlockSize]byte
 	copy(want[:], tag)

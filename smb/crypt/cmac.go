@@ -30,7 +30,7 @@ func double(b *[aes.BlockSize]byte) {
 	b[15] = b[15]<<1 ^ carry*0x87
 }
 
-// sum is the MAC of head, then tail; head is a multiple of the block size long. x is scratch.
+// sum computes the MAC of head followed by tail. The length of head is a multiple of the block size. x is scratch.
 func (c *cmac) sum(x *[aes.BlockSize]byte, head, tail []byte) {
 	*x = [aes.BlockSize]byte{}
 	if len(tail) == 0 {

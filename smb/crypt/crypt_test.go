@@ -142,8 +142,8 @@ func TestGMACNonceTellsRoleAndCancel(t *testing.T) {
 			msg[flagsOffset] = response
 			binary.LittleEndian.PutUint16(msg[commandOffset:], cmd)
 			s.Sign(msg)
-			// The same bytes under another nonce would be another signature; the
-			// bytes differ, too, so this only tells that nothing collides.
+			// The nonce differs between the messages, but so do their bytes: this only
+			// checks that no signatures collide.
 			seen[string(msg[48:])] = true
 		}
 	}
@@ -205,7 +205,7 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// TestCCMBatches encrypts messages of lengths about those of the batches as RFC 3610 says it, block after block.
+// TestCCMBatches compares messages whose lengths are near a batch's with the block by block computation of RFC 3610.
 func TestCCMBatches(t *testing.T) {
 	block, err := aes.NewCipher([]byte("0123456789abcdef"))
 	if err != nil {

@@ -55,9 +55,9 @@ type Keys struct {
 	Application []byte
 }
 
-// DeriveKeys derives the keys of a session from the key of its authentication,
-// of any length, of which the first 16 bytes count (all of it for the 256-bit ciphers). preauth is the hash of
-// the exchange, with 3.1.1; cipher is 0 where none was negotiated.
+// DeriveKeys derives the keys of a session from the key of its authentication, which may have any length. Only its first
+// 16 bytes count, but the 256-bit ciphers use all of it. preauth is the hash of the exchange, with 3.1.1. cipher is 0 if
+// none was negotiated.
 func DeriveKeys(d Dialect, session []byte, preauth *[64]byte, cipher Cipher) Keys {
 	short := make([]byte, keyLen128)
 	copy(short, session)

@@ -2,5 +2,5 @@
 
 package crypt
 
-// Under the race detector sync.Pool forgets on purpose.
+// Under the race detector sync.Pool drops items at random.
 const racing = true

@@ -14,7 +14,7 @@ import (
 // Cipher encrypts messages (MS-SMB2 2.2.3.1.2).
 type Cipher uint16
 
-// Ciphers. CCM128 is that of 3.0 and 3.0.2.
+// Ciphers. Dialects 3.0 and 3.0.2 use CCM128.
 const (
 	NoCipher Cipher = 0
 	CCM128   Cipher = 1
@@ -23,7 +23,7 @@ const (
 	GCM256   Cipher = 4
 )
 
-// KeyLen is the length of the cipher's keys, bytes; 0 for none.
+// KeyLen returns the length of the cipher's keys, bytes; 0 if the cipher is unknown.
 func (c Cipher) KeyLen() int {
 	switch c {
 	case CCM128, GCM128:
@@ -82,7 +82,7 @@ type Sealer struct {
 	pool sync.Pool // of *sealScratch
 
 	salt uint32        // of the nonces
-	next atomic.Uint64 // counter of the nonces: never twice under one key
+	next atomic.Uint64 // counter of the nonces: no value is used twice with one key
 }
 
 type sealScratch struct {
@@ -90,7 +90,7 @@ type sealScratch struct {
 	nonce [gcmNonceLen]byte
 }
 
-// NewSealer makes a sealer of a key that belongs to the cipher.
+// NewSealer returns a Sealer. The length of key must be the cipher's.
 func NewSealer(c Cipher, key []byte) (*Sealer, error) {
 	if c.KeyLen() == 0 || len(key) != c.KeyLen() {
 		return nil, fmt.Errorf("smb/crypt: %v with a key of %d bytes", c, len(key))
@@ -150,8 +150,8 @@ func (s *Sealer) Seal(b []byte, session uint64) error {
 	return nil
 }
 
-// SessionOf is the session of a transformed message, and checks what can be
-// checked without a key (MS-SMB2 3.3.5.2.1.1).
+// SessionOf returns the session ID of a transformed message. It checks everything that can be checked without a key
+// (MS-SMB2 3.3.5.2.1.1).
 func SessionOf(b []byte) (uint64, error) {
 	le := binary.LittleEndian
 	if len(b) < TransformLen+headerLen || le.Uint32(b) != transformProtocol {
@@ -163,8 +163,8 @@ func SessionOf(b []byte) (uint64, error) {
 	return le.Uint64(b[transformSession:]), nil
 }
 
-// Open decrypts a message that SessionOf has accepted, in place, and returns
-// what it contains: b[TransformLen:]. b has TagLen bytes of capacity behind its length.
+// Open decrypts, in place, a message that SessionOf has accepted. It returns the plain text, b[TransformLen:]. b has
+// TagLen bytes of capacity behind its length.
 func (s *Sealer) Open(b []byte) ([]byte, error) {
 	if cap(b)-len(b) < TagLen {
 		return nil, ErrNoRoom

@@ -16,15 +16,14 @@ import (
 // Algorithm signs messages (MS-SMB2 2.2.3.1.7).
 type Algorithm uint16
 
-// Algorithms. HMACSHA256 is that of the 2.x dialects and cannot be chosen for 3.x
-// but by negotiation; AESCMAC is that of 3.x where nothing is negotiated.
+// Algorithms. The 2.x dialects use HMACSHA256. The 3.x dialects use AESCMAC, unless 3.1.1 negotiates another algorithm.
 const (
 	HMACSHA256 Algorithm = 0
 	AESCMAC    Algorithm = 1
 	AESGMAC    Algorithm = 2
 )
 
-// AlgorithmOf is a dialect's algorithm where none has been negotiated.
+// AlgorithmOf returns a dialect's algorithm if none has been negotiated.
 func AlgorithmOf(d Dialect) Algorithm {
 	if d < SMB300 {
 		return HMACSHA256
@@ -72,7 +71,7 @@ type scratch struct {
 	nonce [12]byte
 }
 
-// NewSigner makes a signer; the key has 16 bytes.
+// NewSigner returns a Signer. The key has 16 bytes.
 func NewSigner(alg Algorithm, key []byte) (*Signer, error) {
 	s := &Signer{alg: alg}
 	switch alg {
@@ -102,8 +101,8 @@ func (s *Signer) Sign(msg []byte) {
 	s.pool.Put(x)
 }
 
-// SignParts is Sign of a message whose second part lies elsewhere. The first
-// part is a multiple of 16 bytes long. With AES-GMAC it copies the message.
+// SignParts is Sign for a message in two parts. The length of the first part is a multiple of 16 bytes. With AES-GMAC it
+// copies the message.
 func (s *Signer) SignParts(head, tail []byte) {
 	sig := head[signatureOffset:headerLen]
 	clear(sig)
@@ -112,7 +111,7 @@ func (s *Signer) SignParts(head, tail []byte) {
 	s.pool.Put(x)
 }
 
-// ErrSignature is the error of a message whose signature, or tag, is not right.
+// ErrSignature is the error of a message whose signature or tag is wrong.
 var ErrSignature = errors.New("smb/crypt: wrong signature")
 
 // Verify checks the signature of msg (MS-SMB2 3.1.5.1). The signature field is zero afterwards.

@@ -3,7 +3,7 @@ package ntlm
 import (
 	"bytes"
 	"crypto/rand"
-	"crypto/rc4" //nolint:gosec // MS-NLMP wants it
+	"crypto/rc4" //nolint:gosec // MS-NLMP requires it
 	"crypto/subtle"
 	"strings"
 	"time"
@@ -65,7 +65,7 @@ func (a *Acceptor) Challenge(msg []byte, now time.Time) ([]byte, error) {
 	b = append(b, a.nonce[:]...)
 	b = append(b, make([]byte, 8)...)
 	b = appendField(b, len(info), fixed+len(name))
-	b = append(b, 6, 1, 0, 0, 0, 0, 0, 15) // VERSION (2.2.2.10): for reading only
+	b = append(b, 6, 1, 0, 0, 0, 0, 0, 15) // VERSION (2.2.2.10): for debugging only
 	b = append(append(b, name...), info...)
 	a.challenge = b
 	return b, nil
@@ -90,7 +90,7 @@ type Identity struct {
 type Authenticated struct {
 	Identity
 	SessionKey [16]byte // ExportedSessionKey
-	TargetName string   // the name the client connected to, if it says so
+	TargetName string   // the name the client connected to, if the client sent it
 	// ChannelBindings is the client's MD5 of the channel bindings, or nil.
 	ChannelBindings []byte
 	Flags           Flags
@@ -159,7 +159,7 @@ func (a *Acceptor) Authenticate(msg []byte, hash func(Identity) (h [16]byte, ok 
 		if len(key) != 16 {
 			return nil, malformed("session key of %d bytes", len(key))
 		}
-		c, _ := rc4.NewCipher(base) // 16 bytes is a length it takes
+		c, _ := rc4.NewCipher(base) // a key of 16 bytes is valid
 		c.XORKeyStream(out.SessionKey[:], key)
 	}
 	if p.flags&avFlagMIC != 0 {
@@ -172,7 +172,7 @@ func (a *Acceptor) Authenticate(msg []byte, hash func(Identity) (h [16]byte, ok 
 	return out, nil
 }
 
-// checkMIC verifies that nobody has changed the exchange (MS-NLMP 3.2.5.1.2).
+// checkMIC verifies that the messages of the exchange have not been changed on the way (MS-NLMP 3.2.5.1.2).
 func (a *Acceptor) checkMIC(msg, key []byte) error {
 	if len(msg) < micOffset+micLen {
 		return malformed("no room for the MIC it announces")

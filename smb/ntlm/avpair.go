@@ -19,7 +19,7 @@ func appendPair(b []byte, id uint16, v []byte) []byte {
 	return append(le.AppendUint16(le.AppendUint16(b, id), uint16(len(v))), v...)
 }
 
-// pairs are the attributes of a response that the acceptor looks at.
+// pairs holds the attributes of a response that the acceptor uses.
 type pairs struct {
 	flags           uint32
 	targetName      string

@@ -1,6 +1,6 @@
 // Package ntlm is the acceptor's side of NTLMv2 (MS-NLMP): the messages, the
 // verification of a response, the message integrity code, and the signatures that
-// SPNEGO wants. LM, NTLMv1 and NTLM2 session responses are refused. It is pure:
+// SPNEGO needs. LM, NTLMv1 and NTLM2 session responses are refused. It is pure:
 // messages in, messages out.
 package ntlm
 
@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"unicode/utf16"
 
-	//lint:ignore SA1019 the protocol is made of it
+	//lint:ignore SA1019 the protocol requires MD4
 	"golang.org/x/crypto/md4"
 )
 
@@ -50,7 +50,7 @@ const (
 	typeAuthenticate = 3
 )
 
-// Limits before anybody is authenticated.
+// Limits of messages, which come before the client is authenticated.
 const (
 	maxMessage = 16 << 10
 	maxName    = 1024 // bytes of a name
@@ -69,7 +69,7 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...)
 }
 
-// NTHash is the hash of a password that is kept for NTLM: NTOWFv1 (MS-NLMP 3.3.1). Whoever has it can log on.
+// NTHash returns the hash of a password that is kept for NTLM: NTOWFv1 (MS-NLMP 3.3.1). The hash alone suffices to log on.
 func NTHash(password string) (h [16]byte) {
 	m := md4.New()
 	m.Write(encode(password))
@@ -109,7 +109,7 @@ func messageType(b []byte) (uint32, error) {
 	return le.Uint32(b[8:]), nil
 }
 
-// field is what a length, maximum length and offset at b[at:] point to.
+// field returns the bytes that the length, maximum length and offset at b[at:] describe.
 func field(b []byte, at, limit int) ([]byte, error) {
 	if len(b) < at+8 {
 		return nil, malformed("field at %d of a message of %d bytes", at, len(b))

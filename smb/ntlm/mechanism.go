@@ -5,22 +5,21 @@ import (
 	"time"
 )
 
-// Mechanism is an exchange as SPNEGO's acceptor drives it: it implements
-// spnego.Mechanism.
+// Mechanism is an exchange inside SPNEGO. It implements spnego.Mechanism.
 type Mechanism struct {
 	a    *Acceptor
 	hash func(Identity) ([16]byte, bool)
-	// Result is the outcome, once Step has said that it is done.
+	// Result is the outcome after Step has returned done.
 	Result  *Authenticated
 	session *Session
 }
 
-// NewMechanism begins an exchange; hash as for [Acceptor.Authenticate].
+// NewMechanism begins an exchange. hash is that of [Acceptor.Authenticate].
 func NewMechanism(t Target, hash func(Identity) ([16]byte, bool)) *Mechanism {
 	return &Mechanism{a: NewAcceptor(t), hash: hash}
 }
 
-// IsToken tells a message of NTLM.
+// IsToken reports whether a token is an NTLM message.
 func IsToken(b []byte) bool { return bytes.HasPrefix(b, signature) }
 
 // Step handles the client's next message.
@@ -36,7 +35,7 @@ func (m *Mechanism) Step(token []byte) (answer []byte, done bool, err error) {
 	return nil, true, nil
 }
 
-// MIC signs with the session's key; nil for the anonymous, who has none.
+// MIC signs with the session's key. It returns nil for an anonymous user, who has no key.
 func (m *Mechanism) MIC(msg []byte) []byte {
 	if m.Result.Anonymous {
 		return nil

@@ -20,7 +20,7 @@ func unhex(s string) []byte {
 
 var testTarget = Target{Computer: "SERVER", Domain: "DOMAIN", DNSComputer: "server.example", DNSDomain: "example"}
 
-// negotiate is a NEGOTIATE_MESSAGE with the flags of a client of today.
+// negotiate is a NEGOTIATE_MESSAGE with the flags of current clients.
 func negotiate(f Flags) []byte {
 	b := append(bytes.Clone(signature), typeNegotiate, 0, 0, 0)
 	return append(le.AppendUint32(b, uint32(f)), make([]byte, 16)...)
@@ -28,7 +28,7 @@ func negotiate(f Flags) []byte {
 
 const usual = flagUnicode | flagSign | flagAlwaysSign | flagNTLM | flagExtendedSec | flagKeyExch | flag128 | flag56 | flagTargetInfo
 
-// client makes an AUTHENTICATE_MESSAGE as a client does.
+// client builds AUTHENTICATE_MESSAGEs as a client does.
 type client struct {
 	user, domain, password string
 	flags                  Flags
@@ -207,7 +207,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// A message signed by one side is verified by the other, in order, once.
+// One side verifies the messages that the other has signed: in order, and each only once.
 func TestSession(t *testing.T) {
 	for _, f := range []Flags{usual, usual &^ flagKeyExch, usual &^ flag128, usual &^ (flag128 | flag56)} {
 		a := Authenticated{SessionKey: [16]byte{1, 2, 3}, Flags: f}
@@ -242,7 +242,7 @@ func FuzzAuthenticate(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		// The NT hash is never guessed: whatever comes in, nobody but the anonymous gets in.
+		// The input cannot contain the NT hash, so whatever it is, only an anonymous user may succeed.
 		if out, err := a.Authenticate(m, func(Identity) ([16]byte, bool) { return [16]byte{9}, true }); err == nil && !out.Anonymous {
 			t.Fatal("logged on without a password")
 		}

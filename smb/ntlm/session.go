@@ -2,7 +2,7 @@ package ntlm
 
 import (
 	"crypto/md5"
-	"crypto/rc4" //nolint:gosec // MS-NLMP wants it
+	"crypto/rc4" //nolint:gosec // MS-NLMP requires it
 	"crypto/subtle"
 )
 
@@ -14,7 +14,7 @@ const (
 	magicSealServer = "session key to server-to-client sealing key magic constant\x00"
 )
 
-// Session signs messages after an exchange, as SPNEGO wants for its mechListMIC
+// Session signs messages after an exchange. SPNEGO uses it for its mechListMIC
 // (MS-NLMP 3.4.4.2, with extended session security). Each direction counts its messages.
 type Session struct {
 	in, out direction
@@ -26,7 +26,7 @@ type direction struct {
 	seq    uint32
 }
 
-// NewSession makes the signing state of an exchange.
+// NewSession returns the signing state of an exchange.
 func (a *Authenticated) NewSession() *Session {
 	return &Session{
 		in:  a.direction(magicSignClient, magicSealClient),
@@ -48,7 +48,7 @@ func (a *Authenticated) direction(sign, seal string) direction {
 		n = 7
 	}
 	k := md5.Sum(append(append([]byte(nil), a.SessionKey[:n]...), seal...))
-	d.handle, _ = rc4.NewCipher(k[:]) // 16 bytes is a length it takes
+	d.handle, _ = rc4.NewCipher(k[:]) // a key of 16 bytes is valid
 	return d
 }
 

@@ -4,19 +4,19 @@ import "bytes"
 
 // Mechanism is one exchange of a mechanism, on the acceptor's side.
 type Mechanism interface {
-	// Step handles the initiator's token and returns the answer. done says that
-	// the initiator is authenticated; the answer may be empty then.
+	// Step handles the initiator's token and returns the answer. If done is true the initiator is authenticated, and the
+	// answer may be empty.
 	Step(token []byte) (answer []byte, done bool, err error)
-	// MIC signs, and CheckMIC verifies, once the exchange is done. Nil and true
-	// come from a mechanism that cannot sign.
+	// MIC signs and CheckMIC verifies after the exchange is done. A mechanism that cannot sign returns nil from MIC and
+	// true from CheckMIC.
 	MIC(msg []byte) []byte
 	CheckMIC(msg, mic []byte) bool
 }
 
-// Offer is a mechanism the server has.
+// Offer is a mechanism that the server offers.
 type Offer struct {
 	OID OID
-	// Raw tells a token of the mechanism without SPNEGO around; nil: never.
+	// Raw reports whether a token is one of the mechanism without SPNEGO around it; nil: never.
 	Raw func(token []byte) bool
 	New func() Mechanism
 }
@@ -29,18 +29,18 @@ type Acceptor struct {
 	mech   Mechanism
 	oid    OID
 	first  bool   // the mechanism chosen is the one the initiator prefers
-	list   []byte // what the MIC covers
+	list   []byte // the bytes that the MIC covers
 	named  bool   // an answer has stated the mechanism
 }
 
-// NewAcceptor begins a negotiation; offers in the order of our preference do not count, the initiator's order does.
+// NewAcceptor begins a negotiation. The initiator's order of preference decides; the order of offers does not matter.
 func NewAcceptor(offers ...Offer) *Acceptor { return &Acceptor{offers: offers} }
 
-// Mechanism is the mechanism chosen, or nil, and its identifier.
+// Mechanism returns the chosen mechanism and its identifier; the mechanism is nil if none has been chosen.
 func (a *Acceptor) Mechanism() (Mechanism, OID) { return a.mech, a.oid }
 
-// Step handles the initiator's token and returns the answer, and whether the
-// negotiation is complete. After an error it is over; the answer, if there is one, says so to the initiator.
+// Step handles the initiator's token. It returns the answer and whether the negotiation is complete. An error ends the
+// negotiation; the answer, if there is one, tells the initiator.
 func (a *Acceptor) Step(token []byte) (answer []byte, done bool, err error) {
 	if !a.begun {
 		a.begun = true
@@ -98,7 +98,7 @@ func (a *Acceptor) begin(token []byte) ([]byte, bool, error) {
 	return a.step(t.token, t.mic)
 }
 
-// step lets the mechanism go on.
+// step passes a token to the mechanism.
 func (a *Acceptor) step(token, mic []byte) ([]byte, bool, error) {
 	answer, done, err := a.mech.Step(token)
 	if err != nil {
@@ -115,8 +115,8 @@ func (a *Acceptor) step(token, mic []byte) ([]byte, bool, error) {
 	return a.finish(answer, mic)
 }
 
-// finish completes the negotiation. Where the initiator prefers another mechanism
-// it must sign its list: somebody could have put that mechanism there (RFC 4178 5).
+// finish completes the negotiation. If the initiator's list began with another mechanism, the initiator must sign the
+// list, because an attacker could have changed it (RFC 4178 5).
 func (a *Acceptor) finish(answer, mic []byte) ([]byte, bool, error) {
 	r := respToken{state: acceptCompleted, token: answer}
 	if !a.named {

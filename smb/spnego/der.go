@@ -11,7 +11,7 @@ const (
 	tagString   = 0x1b // GeneralString
 )
 
-// element takes the first element off b: definite lengths of at most three bytes.
+// element splits the first element off b. It accepts definite lengths of at most three bytes.
 func element(b []byte) (tag byte, content, rest []byte, err error) {
 	if len(b) < 2 {
 		return 0, nil, nil, malformed("an element of %d bytes", len(b))
@@ -36,7 +36,7 @@ func element(b []byte) (tag byte, content, rest []byte, err error) {
 	return tag, b[at : at+n : at+n], b[at+n:], nil
 }
 
-// expect is element of one tag.
+// expect is element for one tag.
 func expect(b []byte, tag byte) (content, rest []byte, err error) {
 	got, content, rest, err := element(b)
 	if err == nil && got != tag {

@@ -1,6 +1,6 @@
-// Package spnego is the acceptor's side of the negotiation of mechanisms (RFC
-// 4178, MS-SPNG): tokens, and the exchange of the list's integrity code. Mechanisms
-// plug in ([Mechanism]); raw tokens of one, without SPNEGO around, are taken, too.
+// Package spnego is the acceptor's side of the negotiation of authentication mechanisms (RFC 4178, MS-SPNG): the tokens,
+// and the exchange of the integrity code over the list of mechanisms. Mechanisms implement [Mechanism]. The acceptor also
+// takes raw tokens of a mechanism, without SPNEGO around them.
 package spnego
 
 import (

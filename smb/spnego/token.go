@@ -169,5 +169,5 @@ func appendInit(b []byte, mechs []OID, token []byte, hint bool) []byte {
 	return wrap(b, tagApp0, body)
 }
 
-// Hint is the token with which a server opens: the mechanisms it has, the preferred first (MS-SPNG 3.2.5.2).
+// Hint returns the token with which a server begins: the mechanisms it offers, the preferred one first (MS-SPNG 3.2.5.2).
 func Hint(mechs ...OID) []byte { return appendInit(nil, mechs, nil, true) }

@@ -16,8 +16,8 @@ const (
 	// tailroom is the room behind a message in its buffer, for a cipher's tag.
 	tailroom = 16
 	markLen  = 4
-	// earlyRoom is what a message gets memory for at once before somebody is authenticated, and
-	// earlyFactor times what has come later.
+	// Before a client is authenticated, a message gets memory for earlyRoom bytes at first, and later for earlyFactor
+	// times the bytes that have arrived.
 	earlyRoom   = 2<<10 - tailroom
 	earlyFactor = 4
 )
@@ -59,7 +59,7 @@ func (c *conn) Info() *transport.Info { return &c.info }
 // Placer implements [transport.Conn]: there is no RDMA.
 func (c *conn) Placer() transport.Placer { return nil }
 
-// Authenticated lets messages be as long as configured. The server calls it when a session is there.
+// Authenticated allows messages of the configured length. The server calls it when a session is established.
 func (c *conn) Authenticated() { c.entry.Established() }
 
 func (c *conn) isEarly() bool { return !c.entry.IsEstablished() }
@@ -73,7 +73,7 @@ func (c *conn) Busy() bool {
 // End implements [connlimit.Conn].
 func (c *conn) End(err error) { c.Disconnect(err, false) }
 
-// serve reads until there is nothing more to be read.
+// serve reads until the stream ends or the connection stops reading.
 func (c *conn) serve() error {
 	err := c.read()
 	if err == io.EOF {
@@ -116,7 +116,7 @@ const (
 	sessionKeepAlive = 0x85
 )
 
-// framing is that of session packets (RFC 1002 4.3.1). It implements [stream.Framing].
+// framing is the framing of session packets (RFC 1002 4.3.1). It implements [stream.Framing].
 type framing struct{ c *conn }
 
 // Part implements [stream.Framing].
@@ -137,7 +137,7 @@ func (f framing) Part(mark uint32, _ int) (n int, last bool, err error) {
 	return n, true, nil
 }
 
-// Room implements [stream.Framing]. Before somebody is authenticated memory is taken as the bytes come.
+// Room implements [stream.Framing]. Before a client is authenticated, memory is allocated only as bytes arrive.
 func (f framing) Room(have, want int) int {
 	if f.c.isEarly() {
 		return min(want, max(earlyRoom, earlyFactor*have))

@@ -9,9 +9,8 @@ import (
 	"fileserver/smb/transport"
 )
 
-// NewClient runs the client's end of nc, which it closes when the connection ends. It
-// needs cfg's Handler and Buffers; Limits mean nothing, and
-// messages may be long from the beginning: who dials trusts the server with memory.
+// NewClient runs the client's end of nc, and closes nc when the connection ends. It needs cfg's Handler and Buffers, and
+// ignores Limits. Messages may be long from the beginning, because a client trusts the server that it dials.
 func NewClient(nc net.Conn, cfg Config) (transport.Conn, error) {
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = slab.MaxSize
@@ -30,11 +29,11 @@ func NewClient(nc net.Conn, cfg Config) (transport.Conn, error) {
 	c.handler = cfg.Handler(c)
 	c.Authenticated()
 	if err := s.conns.Add(c, e); err != nil {
-		return nil, err // never: the server is ours, and open
+		return nil, err // cannot happen: this server is new and open
 	}
 	go func() {
 		defer s.conns.Remove(c)
-		_ = c.serve() // the handler is told
+		_ = c.serve() // the handler gets the error
 	}()
 	return c, nil
 }

@@ -20,13 +20,13 @@ func (c *collector) Message(buf *slab.Buf) {
 }
 func (*collector) Closed(error) {}
 
-// FuzzFraming sends bytes in pieces of any size. What comes out are the messages that the bytes begin with, as they are found
-// by looking at all bytes at once.
+// FuzzFraming sends bytes in pieces of any size. The connection must deliver the same messages that messagesOf finds in the
+// whole input.
 func FuzzFraming(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 5, 'h', 'e', 'l', 'l', 'o'}, uint8(1), false)
 	f.Add([]byte{0x85, 0, 0, 0, 0, 0, 0, 1, 'x'}, uint8(3), true)
 	f.Add([]byte{0x81, 0, 0, 1, 'x'}, uint8(7), false)
-	f.Add([]byte{0, 1, 0, 1, 'x'}, uint8(2), false) // too long before anybody is authenticated
+	f.Add([]byte{0, 1, 0, 1, 'x'}, uint8(2), false) // too long before a client is authenticated
 	f.Add(frame(make([]byte, 5000)), uint8(200), true)
 	f.Add(append(frame([]byte("one")), frame([]byte("two"))...), uint8(255), false)
 	f.Add([]byte{0, 0, 0, 0, 0, 0}, uint8(4), true)
@@ -78,7 +78,7 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// messagesOf are the whole messages at the beginning of b, up to what is none (RFC 1002 4.3.1).
+// messagesOf returns the whole messages at the beginning of b, up to the first bytes that are not one (RFC 1002 4.3.1).
 func messagesOf(b []byte, limit int) (list [][]byte) {
 	for len(b) >= 4 {
 		n := int(b[1])<<16 | int(b[2])<<8 | int(b[3])

@@ -21,7 +21,7 @@ const (
 	DefaultReadTimeout  = 30 * time.Second
 	DefaultWriteTimeout = 30 * time.Second
 
-	// EarlyMessage is the longest message, bytes, before somebody is authenticated.
+	// EarlyMessage is the longest message before a client is authenticated, bytes.
 	EarlyMessage = 64 << 10
 )
 
@@ -30,18 +30,18 @@ var ErrServerClosed = errors.New("smb/tcp: server is closed")
 
 // Config is what a Server needs.
 type Config struct {
-	// Handler makes the protocol's side of a connection. It must not block, nor send.
+	// Handler returns the protocol's side of a connection. It must neither block nor send.
 	Handler func(transport.Conn) transport.Handler
 	Buffers *slab.Pool
 	Logger  *slog.Logger // nil: nothing is logged
 
-	// Limits say which connections are taken. One is established when somebody has authenticated, and busy while the
-	// handler says so.
+	// Limits say which connections are accepted. A connection is established when its client has authenticated, and busy
+	// while the handler says so.
 	Limits connlimit.Config
 
 	MaxMessage   int           // bytes; 0: DefaultMaxMessage
-	ReadTimeout  time.Duration // for a message that has begun, beside what its length earns; 0: DefaultReadTimeout
-	WriteTimeout time.Duration // ends a connection that takes no responses, or less than 256 KiB in it; 0: DefaultWriteTimeout
+	ReadTimeout  time.Duration // for a message that has begun; longer messages have more time; 0: DefaultReadTimeout
+	WriteTimeout time.Duration // ends a connection whose peer takes less than 256 KiB of the responses in it; 0: DefaultWriteTimeout
 	// NextID numbers connections, across transports; nil: from 1.
 	NextID func() uint64
 }
@@ -62,7 +62,7 @@ type Stats struct {
 	Sent     uint64 // bytes
 }
 
-// New makes a server without connections.
+// New returns a server without connections.
 func New(cfg Config) (*Server, error) {
 	if cfg.Handler == nil || cfg.Buffers == nil {
 		return nil, errors.New("smb/tcp: server without handler or buffers")
@@ -93,9 +93,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return s.conns.Serve(ctx, l, func(nc net.Conn, e *connlimit.Entry) { _ = s.serve(ctx, nc, e) })
 }
 
-// ServeConn serves one connection, which it closes, and returns when it has ended.
-// It is for connections that somebody else has accepted, and looked at: nc's Read then
-// returns what they have read. The error is why it ended; nil if the client ended it, or a shutdown.
+// ServeConn serves one connection, closes it, and returns when it has ended. It is for connections that the caller has
+// accepted itself. If the caller has read from the connection, nc's Read must return those bytes again. The error says why
+// the connection ended; it is nil if the client or a shutdown ended it.
 func (s *Server) ServeConn(ctx context.Context, nc net.Conn) error {
 	e, err := s.conns.Admit(nc)
 	if err != nil {
@@ -116,19 +116,19 @@ func (s *Server) serve(ctx context.Context, nc net.Conn, e *connlimit.Entry) err
 	return c.serve()
 }
 
-// Recheck ends the connections from addresses that Limits does not admit any more.
+// Recheck ends the connections from addresses that Limits no longer admits.
 func (s *Server) Recheck() { s.conns.Recheck() }
 
-// Stats returns the figures of the moment.
+// Stats returns the current figures.
 func (s *Server) Stats() Stats {
 	return Stats{Conns: s.conns.Len(), Received: s.in.Load(), Sent: s.out.Load()}
 }
 
-// StopAccepting closes the listeners: connections go on.
+// StopAccepting closes the listeners. Existing connections go on.
 func (s *Server) StopAccepting() { s.conns.Close() }
 
-// Shutdown closes the listeners and waits until all connections have ended: the protocol
-// ends those it has. When ctx ends they are closed.
+// Shutdown closes the listeners and waits until the protocol has ended all connections. When ctx ends first, it closes
+// them.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.conns.Close()
 	return s.conns.Drain(ctx, func(c *conn) { c.Disconnect(ErrServerClosed, false) })

@@ -194,7 +194,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Many messages at once, read late: what the socket does not take waits, in order.
+// Many messages are sent at once and read late. Those that the socket does not take wait in order.
 func TestBacklog(t *testing.T) {
 	r := newRig(t, Config{}, echo)
 	nc, p := r.dial()
@@ -229,7 +229,7 @@ func TestEarlyLimits(t *testing.T) {
 	if err := p.ended(t); !errors.Is(err, errTooLong) {
 		t.Errorf("ended with %v", err)
 	}
-	// Who claims a length gets no memory for it.
+	// A claimed length alone causes no allocation.
 	nc, _ = r.dial()
 	nc.Write([]byte{0, 1, 0, 0, 1})
 	for r.pool.Stats().Buffers == 0 {
@@ -269,7 +269,7 @@ func TestTimeouts(t *testing.T) {
 	if err := p.ended(t); err == nil {
 		t.Error("a message may take for ever")
 	}
-	// A client that reads nothing is given up.
+	// A client that reads nothing is disconnected.
 	big := make([]byte, 4<<20)
 	r = newRig(t, Config{WriteTimeout: 100 * time.Millisecond}, func(p *peer, buf *slab.Buf) {
 		for range 16 {
@@ -306,7 +306,7 @@ func TestDrain(t *testing.T) {
 	if _, err := nc.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("after the last message: %v", err)
 	}
-	nc.Write(frame([]byte("late"))) // it is read, and nobody gets it
+	nc.Write(frame([]byte("late"))) // the server reads it and drops it
 	nc.Close()
 	if err := p.ended(t); err != nil {
 		t.Errorf("a drained connection ends with %v", err)
@@ -341,7 +341,7 @@ func (working) Message(buf *slab.Buf) { buf.Release() }
 func (working) Closed(error)          {}
 func (w working) Busy() bool          { return w.busy.Load() }
 
-// TestHalfOpenAndIdle: who does not authenticate is ended, and later who does nothing and has nothing open.
+// TestHalfOpenAndIdle: a connection that does not authenticate is ended, and so is an idle one with nothing open.
 func TestHalfOpenAndIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := slab.New(slab.Config{Debug: true})
@@ -396,7 +396,7 @@ func isReset(err error) bool {
 	return errors.As(err, &op) && !op.Timeout()
 }
 
-// A connection that somebody else has accepted, without a socket below.
+// A connection that the caller has accepted, without a socket below.
 func TestServeConn(t *testing.T) {
 	r := newRig(t, Config{}, echo)
 	ours, theirs := net.Pipe()
@@ -434,7 +434,7 @@ func TestShutdownWaits(t *testing.T) {
 	}
 }
 
-// A message and its answer take no memory but that of the pool.
+// A message and its answer take memory only from the pool.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -462,7 +462,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestClient has both ends of a connection: messages of any length, from the beginning, and an end that is told once.
+// TestClient runs both ends of a connection: messages may have any length from the beginning, and the end is reported once.
 func TestClient(t *testing.T) {
 	r := newRig(t, Config{}, func(p *peer, buf *slab.Buf) {
 		p.conn.(transport.Authenticator).Authenticated()

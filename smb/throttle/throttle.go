@@ -1,6 +1,7 @@
-// Package throttle slows down who guesses passwords. The answers to logins are spaced: the more have failed from an address,
-// for one user and altogether, the longer the next answer waits, whether it is yes or no. As every answer has a time of its own,
-// further connections give a guesser no more of them, and neither does hanging up. Users elsewhere are not concerned.
+// Package throttle slows down clients that guess passwords. It spaces the answers to logins: the more logins from an address
+// have failed, for one user and altogether, the longer the next answer waits, whether it is yes or no. The answers share one
+// schedule per address, so more connections do not yield more answers, and neither does hanging up. Other addresses are not
+// affected.
 package throttle
 
 import (
@@ -12,31 +13,31 @@ import (
 
 // Constants of the table.
 const (
-	firstDelay = 250 * time.Millisecond // after the first failure beyond those that are free
-	maxWait    = 10 * time.Second       // of one answer; beyond, a login is refused unheard
+	firstDelay = 250 * time.Millisecond // after the first failure beyond UserFree or AddressFree
+	maxWait    = 10 * time.Second       // of one answer; a login that would wait longer is refused
 	forget     = 10 * time.Minute       // after the last answer, failures no longer count
-	maxEntries = 8192                   // that are remembered, some 100 bytes each
-	maxName    = 64                     // bytes of a user's name that count
+	maxEntries = 8192                   // entries in a table, some 100 bytes each
+	maxName    = 64                     // bytes of a user's name that are compared
 
-	// UserFree and UserDelay are how many logins of one user from one address may fail before they are spaced, and the
-	// longest time between two of them.
+	// UserFree is how many logins of one user from one address may fail before their answers are spaced. UserDelay is
+	// the longest time between two such answers.
 	UserFree  = 3
 	UserDelay = 8 * time.Second
-	// AddressFree and AddressDelay are the same for all users from one address. Many may share it.
+	// AddressFree and AddressDelay are the same for all users from one address, which many users may share.
 	AddressFree  = 20
 	AddressDelay = time.Second
 )
 
-// key names what logins are counted for: a user at an address, or all users there, who have the name "".
+// key identifies what logins are counted for: one user at an address or, with user "", all users there.
 type key struct {
 	addr netip.Addr
 	user string
 }
 
-// entry is what is remembered of a key.
+// entry is the state of a key.
 type entry struct {
 	failures int
-	last     time.Time // when the last login is, or will be, answered
+	last     time.Time // when the last login was answered, or will be
 	known    bool      // the user has logged in from the address
 }
 
@@ -46,14 +47,14 @@ type Table struct {
 	of map[key]*entry
 }
 
-// Attempt counts a login whose outcome is known and has not been told, and returns how long it must not be told for. ok is
-// false if too many wait already: then it must be refused whatever its outcome is, and is not counted.
+// Attempt counts a login whose outcome is known, and returns how long the caller must wait before it answers. ok is false if
+// too many logins wait already: then the caller refuses the login whatever its outcome is, and it is not counted.
 func (t *Table) Attempt(addr netip.Addr, user string, failed bool, now time.Time) (wait time.Duration, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u, a := t.entry(keyOf(addr, user), now), t.entry(keyOf(addr, ""), now)
 	at, turn := u.next(now, UserFree, UserDelay), a.next(now, AddressFree, AddressDelay)
-	known := u.known && u.failures <= UserFree // others at their address do not hold up users who make no mistakes
+	known := u.known && u.failures <= UserFree // a known user without recent mistakes does not wait for others at the address
 	if !known && turn.After(at) {
 		at = turn
 	}
@@ -80,7 +81,8 @@ func (t *Table) Succeeded(addr netip.Addr, user string, now time.Time) {
 	u.failures, u.known = 0, true
 }
 
-// keyOf makes a key. Of IPv6 a network of 64 bits is one address, because one client may have all of it.
+// keyOf returns the key of a user at an address. All addresses of an IPv6 /64 network count as one, because one client may
+// have them all.
 func keyOf(addr netip.Addr, user string) key {
 	addr = addr.Unmap()
 	if addr.Is6() {
@@ -90,7 +92,8 @@ func keyOf(addr netip.Addr, user string) key {
 	return key{addr, strings.ToLower(user[:min(len(user), maxName)])}
 }
 
-// next is when a login may be answered of which so many may fail, and that are then so far apart at most.
+// next returns when the next login of e may be answered. The first free failures cause no delay; afterwards answers are
+// spaced by at most longest.
 func (e *entry) next(now time.Time, free int, longest time.Duration) time.Time {
 	if e.failures < free {
 		return now
@@ -102,7 +105,7 @@ func (e *entry) next(now time.Time, free int, longest time.Duration) time.Time {
 	return at
 }
 
-// entry finds the entry of a key, or makes it.
+// entry returns the entry of a key. If there is none, it creates one.
 func (t *Table) entry(k key, now time.Time) *entry {
 	e := t.of[k]
 	if e == nil {
@@ -121,7 +124,8 @@ func (t *Table) entry(k key, now time.Time) *entry {
 	return e
 }
 
-// evict makes room: of some entries that with the fewest failures goes, or an old one.
+// evict makes room for an entry. It looks at up to 16 random entries and removes the one with the fewest failures; the
+// failures of old entries do not count.
 func (t *Table) evict(now time.Time) {
 	var victim key
 	least, seen := -1, 0

@@ -12,7 +12,7 @@ var (
 	start       = time.Unix(1e9, 0)
 )
 
-// guesses makes so many guesses at once and returns how many are answered within d.
+// guesses makes n guesses at once and returns how many are answered within d.
 func guesses(t *Table, a netip.Addr, user func(int) string, n int, d time.Duration) (answered int) {
 	for i := range n {
 		if wait, ok := t.Attempt(a, user(i), true, start); ok && wait <= d {
@@ -24,7 +24,7 @@ func guesses(t *Table, a netip.Addr, user func(int) string, n int, d time.Durati
 
 func ann(int) string { return "ann" }
 
-// However many guesses are made at once, few are answered, and that does not change over time.
+// Few guesses are answered, however many are made at once and however long it goes on.
 func TestGuesser(t *testing.T) {
 	var tab Table
 	if n := guesses(&tab, here, ann, 10000, time.Minute); n > UserFree+8 {
@@ -44,7 +44,7 @@ func TestGuesser(t *testing.T) {
 	}
 }
 
-// Who tries many names at an address is slowed down, too.
+// A guesser who tries many names from one address is slowed down, too.
 func TestManyNames(t *testing.T) {
 	var tab Table
 	name := func(i int) string { return fmt.Sprint("user", i) }
@@ -56,7 +56,7 @@ func TestManyNames(t *testing.T) {
 	}
 }
 
-// A user who is guessed at elsewhere logs in without delay.
+// A user logs in without delay while somebody guesses the user's password from another address.
 func TestUsersElsewhere(t *testing.T) {
 	var tab Table
 	guesses(&tab, here, ann, 100, 0)
@@ -85,7 +85,7 @@ func TestKnownUser(t *testing.T) {
 	}
 }
 
-// A success forgets that user's failures at that address, and no others.
+// A success clears the failures of its user at its address, and no others.
 func TestSuccess(t *testing.T) {
 	var tab Table
 	for _, a := range []netip.Addr{here, there} {
@@ -107,7 +107,7 @@ func TestSuccess(t *testing.T) {
 	}
 }
 
-// Failures are forgotten in time, and a pause is as good as a wait.
+// Failures expire, and time between attempts counts as time waited.
 func TestForgets(t *testing.T) {
 	var tab Table
 	for range UserFree + 3 {
@@ -127,7 +127,7 @@ func TestForgets(t *testing.T) {
 	}
 }
 
-// A network of IPv6 is one address, and IPv4 is the same in IPv6's clothes.
+// An IPv6 /64 network counts as one address, and an IPv4-mapped IPv6 address as the IPv4 address.
 func TestAddresses(t *testing.T) {
 	for _, pair := range [][2]string{{"2001:db8::1", "2001:db8::2:3"}, {"192.0.2.1", "::ffff:192.0.2.1"}, {"fe80::1%eth0", "fe80::2%eth1"}} {
 		var tab Table
@@ -140,7 +140,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// However many names and addresses come, the table stays small and remembers who guesses most.
+// The table stays small however many names and addresses come, and it keeps the entries with the most failures.
 func TestBounded(t *testing.T) {
 	var tab Table
 	guesses(&tab, here, ann, 100, 0)

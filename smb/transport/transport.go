@@ -1,6 +1,5 @@
-// Package transport is what the SMB server asks of a transport, and what a
-// transport tells it: messages in both directions and, where there is RDMA,
-// the client's memory. TCP (smb/tcp) and SMB Direct (package smbdirect) provide it.
+// Package transport is the interface between the SMB server and its transports: messages in both directions and, with
+// RDMA, access to the client's memory. TCP (smb/tcp) and SMB Direct (package smbdirect) provide it.
 package transport
 
 import (
@@ -17,7 +16,7 @@ type Descriptor struct {
 	Length uint32
 }
 
-// Piece is a part of a buffer, by reference: whoever is handed a Piece owns one reference of Buf.
+// Piece is a part of a buffer, by reference. The owner of a Piece owns one reference of Buf.
 type Piece struct {
 	Buf      *slab.Buf
 	Off, Len int
@@ -30,16 +29,16 @@ func (p *Piece) Bytes() []byte { return p.Buf.Bytes()[p.Off : p.Off+p.Len] }
 type Outgoing struct {
 	// Pieces make the message, one after the other.
 	Pieces []Piece
-	// Place is data that is written to the peer's memory, Into, before the peer
-	// sees the message. Only where there is a Placer.
+	// Place is data that the transport writes to the peer's memory, Into, before the peer sees the message. It needs a
+	// connection with a Placer.
 	Place []Piece
 	Into  []Descriptor
-	// Invalidate is the peer's token to invalidate with the message, if HasInvalidate.
+	// Invalidate is the peer's token that the message invalidates, if HasInvalidate is set.
 	Invalidate    uint32
 	HasInvalidate bool
 }
 
-// Release gives all references back: for who does not send the message after all.
+// Release gives all references back. A caller that does not send the message calls it.
 func (o *Outgoing) Release() {
 	for i := range o.Pieces {
 		o.Pieces[i].Buf.Release()
@@ -75,42 +74,39 @@ type Info struct {
 type Conn interface {
 	// Info describes the connection.
 	Info() *Info
-	// Send queues a message. It takes over the references in o, also when it
-	// fails, and does not keep o. It does not block; the protocol's credits bound what is queued. Messages
-	// go out in the order of the calls.
+	// Send queues a message. It owns the references in o from then on, also when it fails, and does not keep o. It
+	// does not block; the protocol's credits bound the queue. Messages go out in the order of the calls.
 	Send(o *Outgoing) error
-	// Disconnect ends the connection, after what was queued before if drain is
-	// set. Handler.Closed follows. Only the first reason counts.
+	// Disconnect ends the connection. If drain is set, messages that are queued go out first. Handler.Closed
+	// follows. Only the first reason counts.
 	Disconnect(err error, drain bool)
 	// Placer reaches the peer's memory; nil without RDMA.
 	Placer() Placer
 }
 
-// Authenticator is implemented by a Conn that has narrower limits until somebody is
-// authenticated: the handler says so when that is the case. It may be called more than once.
+// Authenticator is implemented by a Conn that has narrower limits until its client is authenticated. The handler then
+// calls Authenticated, perhaps more than once.
 type Authenticator interface{ Authenticated() }
 
-// Busy is implemented by a Handler of connections that may be ended for being idle. Busy reports whether this one must
-// not be: a request is being answered, or the client would lose what it has open. It must not block.
+// Busy is implemented by a Handler whose connections may be ended for being idle. Busy reports whether the connection must
+// stay: a request is being answered, or the client would lose open files. It must not block.
 type Busy interface{ Busy() bool }
 
 // Placer reads the peer's memory. Writing is part of a message ([Outgoing].Place).
 type Placer interface {
-	// Read pulls the descriptors' bytes, one after the other, into buf from
-	// off: n bytes, the last descriptor used being cut if there are more. done.Completed
-	// is called once, from a goroutine that must not be blocked; when Read fails it is not called. The
-	// caller keeps its reference of buf.
+	// Read copies n bytes of the peer's memory into buf at off: the ranges of the descriptors in their order, up to n
+	// bytes. done.Completed is called once, from a goroutine that must not be blocked; if Read fails it is not called.
+	// The caller keeps its reference of buf.
 	Read(buf *slab.Buf, off, n int, from []Descriptor, done Completion) error
 }
 
-// Completion is told how an operation ended.
+// Completion receives the result of an operation.
 type Completion interface{ Completed(err error) }
 
 // Handler is the protocol's side of a connection. Its methods are called one at a time.
 type Handler interface {
-	// Message hands over a message. The handler owns buf, which has room for 16 bytes
-	// behind the message, so that it can be decrypted in place. It must not block: the
-	// connection's progress waits for it.
+	// Message delivers a message. The handler owns buf, which has room for 16 bytes behind the message, so that it can
+	// be decrypted in place. Message must not block, because the connection waits for it.
 	Message(buf *slab.Buf)
 	// Closed is called once, last.
 	Closed(err error)
