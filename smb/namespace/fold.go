@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// upper is r without its case: one character for one, as Windows compares. Characters that would become ASCII stay
-// what they are, so that no name of letters of other scripts is one of commands.
+// upper folds the case of r to one character, as Windows does to compare names. A character outside ASCII never becomes an
+// ASCII one, so that a name in another script cannot equal an ASCII name.
 func upper(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'a' <= r && r <= 'z' {
@@ -21,7 +21,7 @@ func upper(r rune) rune {
 	return r
 }
 
-// cased reports whether another name could be the same as this one but for case (or for being no UTF-8).
+// cased reports whether another name could equal this one except for case, or for bytes that are not UTF-8.
 func cased(name string) bool {
 	for _, r := range name {
 		if r == utf8.RuneError || upper(r) != r || unicode.ToLower(r) != r {
@@ -31,7 +31,7 @@ func cased(name string) bool {
 	return false
 }
 
-// Equal reports whether clients take two names for the same.
+// Equal reports whether two names are the same to clients, which ignore case.
 func Equal(a, b string) bool {
 	for a != "" && b != "" {
 		r, n := utf8.DecodeRuneInString(a)

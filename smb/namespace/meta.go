@@ -12,11 +12,11 @@ import (
 // metaName is the extended attribute that keeps a [Meta].
 const metaName = "fileserver.dos"
 
-// Stored are the attributes that are kept; the others follow from what the object is.
+// Stored are the attributes that are stored. The others follow from the kind of the object.
 const Stored = wire.FileAttributesSettable | wire.FileAttributeSparseFile
 
-// Meta is what SMB keeps of an object beyond what file systems do: DOS attributes, and a time
-// of creation that was set.
+// Meta holds the attributes of an object that file systems do not store: DOS attributes, and a time of creation that a
+// client has set.
 type Meta struct {
 	Known      bool // Attributes have been set; otherwise they are the default
 	Attributes wire.FileAttributes
@@ -45,7 +45,7 @@ func (m *Meta) append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(m.Created))
 }
 
-// parseMeta reads a value; what it does not understand, users may have written, is nothing.
+// parseMeta reads a value. It returns the zero Meta for a value that it does not understand: users can write any.
 func parseMeta(b []byte) (m Meta) {
 	if len(b) < metaLen || b[0] == 0 {
 		return m
@@ -60,7 +60,8 @@ func parseMeta(b []byte) (m Meta) {
 	return m
 }
 
-// system is who reads and writes metas, after the protocol's own checks: to know a file's attributes takes no right to read it.
+// system are the credentials that read and write metas, after the protocol's own checks, because a client may know the
+// attributes of a file that it may not read.
 var system = &vfs.Cred{}
 
 // LoadMeta reads what is kept of an object.
@@ -92,8 +93,8 @@ func StoreMeta(ctx context.Context, n vfs.Node, m *Meta) error {
 // OwnXattr reports whether an extended attribute is the server's own, which clients do not see.
 func OwnXattr(name string) bool { return name == metaName || strings.HasPrefix(name, streamPrefix) }
 
-// Attributes are the DOS attributes of an object: what it is, and what is kept of it. A file has the
-// archive attribute unless that was taken away.
+// Attributes returns the DOS attributes of an object: those of its kind and the stored ones. A file has the archive
+// attribute unless a client has removed it.
 func (v *View) Attributes(kind vfs.Kind, name string, m *Meta) wire.FileAttributes {
 	a := m.Attributes & Stored
 	switch kind {
@@ -118,7 +119,8 @@ func (v *View) Attributes(kind vfs.Kind, name string, m *Meta) wire.FileAttribut
 // Times are an object's times as clients see them.
 type Times struct{ Created, Accessed, Written, Changed wire.Filetime }
 
-// TimesOf are the times of attributes and what is kept. Without a time of creation it is the earliest other.
+// TimesOf returns the times of an object from its attributes and its Meta. If neither has a time of creation, the earliest of
+// the other times is used.
 func TimesOf(a *vfs.Attr, m *Meta) Times {
 	t := Times{Accessed: filetime(a.Atime), Written: filetime(a.Mtime), Changed: filetime(a.Ctime)}
 	switch {

@@ -18,7 +18,7 @@ const (
 	StreamNamed               // another one, of a file or a directory
 )
 
-// Path is a path taken apart.
+// Path is a parsed path.
 type Path struct {
 	Elems  []string // as on disk; none: the share's root
 	Stream Stream
@@ -33,8 +33,8 @@ const maxDepth = 512
 // sfm are the characters that U+F020 and the following stand for (SFM; MS-FSCC 2.1.5.2 forbids them in names).
 const sfm = "\"*:<>?\\| ."
 
-// Parse takes a name of a CREATE apart, which is relative to the share (MS-SMB2 2.2.13, MS-FSCC 2.1.5). With
-// posix (the client uses the POSIX extensions) "/" separates, too, and all characters may be used.
+// Parse parses the name of a CREATE, which is relative to the share (MS-SMB2 2.2.13, MS-FSCC 2.1.5). With posix (the client
+// uses the POSIX extensions) "/" separates elements, too, and names may have any characters.
 func Parse(name []byte, posix bool) (Path, wire.Status) {
 	var p Path
 	s, err := wire.UTF16(name)
@@ -80,8 +80,8 @@ func Parse(name []byte, posix bool) (Path, wire.Status) {
 	return p, wire.StatusSuccess
 }
 
-// cutStream takes the stream's name and type off an element (MS-FSCC 2.1.5.3). A stream's name may have characters that
-// others may not.
+// cutStream cuts the stream's name and type off an element (MS-FSCC 2.1.5.3). A stream's name may have characters that
+// a file's may not.
 func cutStream(e string) (base, stream string, which Stream, st wire.Status) {
 	i := strings.IndexByte(e, ':')
 	if i < 0 {
@@ -117,12 +117,12 @@ func check(e string, posix bool) wire.Status {
 		}
 	}
 	if u := unmap(e); u != e && (u == "." || u == ".." || strings.IndexByte(u, 0) >= 0) {
-		return wire.StatusObjectNameInvalid // what cannot be named plainly cannot be named so either
+		return wire.StatusObjectNameInvalid // the mapped form of a forbidden name is forbidden, too
 	}
 	return wire.StatusSuccess
 }
 
-// unmap makes the plain characters of those of the private use area.
+// unmap replaces characters of the private use area by the plain ones that they stand for.
 func unmap(e string) string {
 	if !strings.Contains(e, "\xef\x80") { // U+F000 to U+F03F
 		return e
@@ -143,10 +143,10 @@ func unmap(e string) string {
 	return string(b)
 }
 
-// OnDisk is the name on disk of one that a client gives: mapped characters are plain ones.
+// OnDisk returns the name on disk for a client's name: mapped characters become plain ones.
 func OnDisk(name string) string { return unmap(name) }
 
-// Visible is the name that clients see of one on disk: what they may not use is mapped.
+// Visible returns the name that clients see for a name on disk: characters that they may not use are mapped.
 func Visible(name string) string {
 	if !mapped(name) {
 		return name
@@ -188,7 +188,8 @@ func mapped(name string) bool {
 	return false
 }
 
-// AppendName appends the name of a directory entry, or a path of them with "/" between, as clients see it: UTF-16LE, mapped, with "\" between.
+// AppendName appends a name on disk, or a path of names separated by "/", as clients see it: UTF-16LE, with mapped characters
+// and "\" as separator.
 func AppendName(b []byte, path string) []byte {
 	for i := 0; ; i++ {
 		e, rest, more := strings.Cut(path, "/")

@@ -7,9 +7,10 @@ import (
 	"fileserver/vfs"
 )
 
-// Names of 8.3 characters (MS-FSCC 2.1.5.2.1) are made up for names that are none: a character, five of a hash of the name without its case, "~",
-// one more of the hash, and what there is of the extension, as in "L3KZ0A~Q.TXT". They are the same whatever else is in the directory, and
-// after a restart. If a directory has two names with the same, neither is found by it.
+// A name that is not of the 8.3 form (MS-FSCC 2.1.5.2.1) has a generated short name, such as "L3KZ0A~Q.TXT": one character of
+// the name, five of a hash of the name without its case, "~", one more of the hash, and the extension, cut if necessary. It
+// depends neither on the other names in the directory nor on restarts. If two names in a directory have the same short name,
+// it finds neither.
 
 const (
 	hashDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -17,7 +18,7 @@ const (
 	shortTilde = 6 // where "~" is
 )
 
-// ShortName is the name of 8.3 characters of one that clients see: itself, in capitals, or one that is made up.
+// ShortName returns the 8.3 name for a name that clients see: the name itself in capitals, or a generated one.
 func ShortName(name string) (short string, madeUp bool) {
 	if s := strings.ToUpper(name); isShort(s) {
 		return s, false
@@ -62,7 +63,7 @@ func shortHash(name string) uint64 {
 	return h ^ h>>32
 }
 
-// shortChar is a character of a made-up name: letters and digits; 0: it is left out.
+// shortChar returns the character of a generated name for r: a letter or digit, or 0 if it is left out.
 func shortChar(c byte) byte {
 	switch {
 	case 'a' <= c && c <= 'z':
@@ -108,7 +109,8 @@ func MadeUp(name string) bool {
 	return true
 }
 
-// short finds the name in dir that a made-up one stands for, if it is only one. The directory is read: few programs use such names.
+// short returns the only name in dir whose generated short name is name. It reads the directory, because few programs use
+// such names.
 func short(ctx context.Context, c *vfs.Cred, dir vfs.Node, name string) (found string, err error) {
 	want, n := strings.ToUpper(name), 0
 	_, err = dir.ReadDir(ctx, c, 0, 0, false, func(e *vfs.DirEntry) bool {

@@ -8,8 +8,8 @@ import (
 	"fileserver/vfs"
 )
 
-// A stream is an extended attribute whose name is its own between these, and whose value is its data and one zero byte, because
-// a value of nothing could be taken for none (Samba's vfs_streams_xattr).
+// A stream is an extended attribute. The attribute's name is the stream's between this prefix and suffix, and its value is
+// the data and one zero byte, so that it is never empty (Samba's vfs_streams_xattr).
 const (
 	streamPrefix = "DosStream."
 	streamSuffix = ":$DATA"
@@ -18,7 +18,7 @@ const (
 // MaxStream is the size of the largest stream, bytes. File systems may have room for less.
 const MaxStream = 64<<10 - 1
 
-// maxStreamName is the length of the longest name of a stream, bytes: an attribute's has 255 with the namespace in front.
+// maxStreamName is the length of the longest name of a stream, bytes: an attribute's name has at most 255 with its namespace.
 const maxStreamName = 255 - len("user.") - len(streamPrefix) - len(streamSuffix)
 
 // StreamRef is a named stream of an object.
@@ -27,10 +27,10 @@ type StreamRef struct {
 	attr string // the extended attribute
 }
 
-// Attr is the extended attribute that the stream is kept in.
+// Attr returns the name of the extended attribute that holds the stream.
 func (r StreamRef) Attr() string { return r.attr }
 
-// NewStream is the stream of a name that is not there yet.
+// NewStream returns the StreamRef of a stream that does not exist yet.
 func NewStream(name string) StreamRef { return StreamRef{name, streamPrefix + name + streamSuffix} }
 
 // mayHave reports whether objects of the kind can have named streams.
@@ -109,7 +109,7 @@ func StoreStream(ctx context.Context, n vfs.Node, r StreamRef, data []byte, flag
 	return err
 }
 
-// RemoveStream removes a stream; that it is gone already is no failure.
+// RemoveStream removes a stream. It succeeds if there is none.
 func RemoveStream(ctx context.Context, n vfs.Node, r StreamRef) error {
 	x, ok := n.(vfs.Xattrer)
 	if !ok {

@@ -17,8 +17,8 @@ const (
 	bigTable = 1 << 15
 )
 
-// tableLife is how long a table is believed that may have missed a change: one that was made within the
-// granularity of the directory's times, or beside one of ours.
+// tableLife is how long a table is used that may have missed a change: one within the granularity of the directory's
+// times, or one at the same time as a change by the server.
 const tableLife = 2 * time.Second
 
 // tables are the folded names of directories. mu is taken before a table's, never the other way round.
@@ -45,7 +45,7 @@ type table struct {
 	names   map[uint64]string // "" in big tables
 }
 
-// get is the table of a directory; with make it is made.
+// get returns the table of a directory. If there is none, it returns nil or, with make, creates it.
 func (t *tables) get(h vfs.Handle, make bool) *table {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +62,7 @@ func (t *tables) get(h vfs.Handle, make bool) *table {
 	return d
 }
 
-// account notes the size of a table and drops those not used for longest, until all is within bounds.
+// account records the size of a table, and drops the least recently used tables until all are within bounds.
 func (t *tables) account(d *table, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +107,7 @@ func (t *tables) find(ctx context.Context, c *vfs.Cred, dir vfs.Node, name strin
 	return search(ctx, c, dir, want)
 }
 
-// load reads the directory. d.mu is held.
+// load reads the directory. The caller holds d.mu.
 func (t *tables) load(ctx context.Context, c *vfs.Cred, dir vfs.Node, d *table, a *vfs.Attr) error {
 	start := time.Now()
 	d.loaded, d.names = false, make(map[uint64]string)
@@ -142,7 +142,7 @@ func (t *tables) load(ctx context.Context, c *vfs.Cred, dir vfs.Node, d *table, 
 	return nil
 }
 
-// limit is when the table is to be read again, in doubt: reading shall not take more than a small part of the time.
+// limit returns when a table that may have missed a change is read again. Reading must take only a small part of the time.
 func (d *table) limit() time.Time { return d.read.Add(max(tableLife, 20*d.cost)) }
 
 // search reads the directory for a name.
@@ -160,7 +160,7 @@ func search(ctx context.Context, c *vfs.Cred, dir vfs.Node, want string) (found 
 	return found, err
 }
 
-// added notes that the server has made a name in dir, so that its table need not be read again.
+// added adds a name that the server has created in dir to the table, so that the directory need not be read again.
 func (t *tables) added(ctx context.Context, dir vfs.Node, name string) {
 	d := t.get(dir.Handle(), false)
 	if d == nil {

@@ -30,12 +30,12 @@ func New(fs vfs.FS, o Options) *View {
 	return &View{fs: fs, opt: o, tables: tables{seed: maphash.MakeSeed(), m: make(map[vfs.Handle]*table)}}
 }
 
-// How says how a path is walked.
+// How is a set of flags for [View.Walk].
 type How uint8
 
 // Flags of [View.Walk].
 const (
-	LastLink How = 1 << iota // a link at the end of the path is what is meant
+	LastLink How = 1 << iota // the walk does not follow a link at the end of the path
 	NoLinks                  // the client follows links itself: each stops the walk
 	Exact                    // names in this case only
 )
@@ -43,13 +43,13 @@ const (
 // maxLinks is how many links, one leading to the next, are followed.
 const maxLinks = 8
 
-// Object is what a path leads to. Release gives its references back.
+// Object is the result of a walk. Release gives its references back.
 type Object struct {
 	Dir  vfs.Node // directory of the last element; nil for the root
 	Node vfs.Node // nil if there is nothing of the name
 	Name string   // of the last element: as it is on disk, or would be
 	Path string   // all elements so, separated by "/"
-	// Entry is what the name itself names: Node, or the link that leads there.
+	// Entry is the object that has the name itself: Node, or the link that leads to it.
 	Entry vfs.Handle
 
 	// Of the link that the walk has stopped at: what it contains, and how many elements were left behind it.
@@ -68,9 +68,9 @@ func (o *Object) Release() {
 	o.Dir, o.Node = nil, nil
 }
 
-// Walk finds the object of a path for c. That there is nothing of the last element's name
-// is no failure: Node is nil then. The error is a [wire.Status] (STATUS_OBJECT_PATH_NOT_FOUND if there is no directory to look
-// in, STATUS_STOPPED_ON_SYMLINK as the package says), or what vfs fails with.
+// Walk finds the object of a path for c. If only the last element does not exist, Walk succeeds and Node is nil. The error
+// is a [wire.Status] or an error of vfs. STATUS_OBJECT_PATH_NOT_FOUND means that a directory of the path does not exist,
+// STATUS_STOPPED_ON_SYMLINK that the client must follow a link (see the package comment).
 func (v *View) Walk(ctx context.Context, c *vfs.Cred, p *Path, how How) (Object, error) {
 	root, err := v.fs.Root(ctx)
 	if err != nil {
@@ -89,7 +89,8 @@ func (v *View) Walk(ctx context.Context, c *vfs.Cred, p *Path, how How) (Object,
 	return o, err
 }
 
-// hand makes directory and node of the object references of their own. They may be one, where a link leads to its directory.
+// hand gives the object its own references to its directory and node. These may be the same node, if a link leads to its
+// own directory.
 func (w *walker) hand(o *Object) error {
 	if o.Dir != nil {
 		w.take(o.Dir)
@@ -107,7 +108,7 @@ func (w *walker) hand(o *Object) error {
 	return nil
 }
 
-// take takes a reference to n out of those held, if there is one.
+// take removes a reference to n from held. It reports whether there was one.
 func (w *walker) take(n vfs.Node) bool {
 	i := slices.Index(w.held, n)
 	if i < 0 {
@@ -175,8 +176,7 @@ func (w *walker) path(elems []string) (Object, error) {
 	panic("unreachable")
 }
 
-// follow goes on from where the walk is to a link's target: the end of w.dirs, if
-// it is inside the share and exists.
+// follow walks to a link's target, which becomes the end of w.dirs if it exists and is inside the share.
 func (w *walker) follow(target string, depth int) bool {
 	if depth > maxLinks || target == "" || target[0] == '/' || strings.Count(target, "/") >= maxDepth {
 		return false
@@ -238,21 +238,21 @@ func (v *View) lookup(ctx context.Context, c *vfs.Cred, dir vfs.Node, name strin
 		disk, ferr = short(ctx, c, dir, name)
 	}
 	if ferr != nil || disk == name {
-		return nil, name, err // who may not list the directory finds exact names only
+		return nil, name, err // a user who may not list the directory finds exact names only
 	}
 	n, err = dir.Lookup(ctx, c, disk)
 	return n, disk, err
 }
 
-// Added notes that the server has made the name in dir, so that it is found in any case without reading all names again.
+// Added adds a name that the server has created in dir, so that Walk finds it in any case without reading the directory again.
 func (v *View) Added(ctx context.Context, dir vfs.Node, name string) {
 	if !v.opt.CaseSensitive {
 		v.tables.added(ctx, dir, name)
 	}
 }
 
-// SymlinkError is what a client is told of a link that it has to follow itself (MS-SMB2 2.2.2.2.1): what the link
-// contains, and the elements of the path behind it.
+// SymlinkError returns the error data for a link that the client has to follow itself (MS-SMB2 2.2.2.2.1): the link's
+// target, and the elements of the path behind the link.
 func SymlinkError(target string, rest []string) wire.SymlinkError {
 	unparsed := 0
 	for _, e := range rest {

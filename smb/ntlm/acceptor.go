@@ -104,7 +104,7 @@ const (
 )
 
 // Authenticate checks an AUTHENTICATE_MESSAGE (MS-NLMP 2.2.1.3, 3.2.5.1.2, 3.3.2).
-// hash finds the NT hash of the user claimed; ok false is a user there is none of. The time that takes does not
+// hash returns the NT hash of the claimed user; ok is false if the user does not exist. The time that Authenticate takes does not
 // depend on whether there is. Of anonymous users only Identity.Anonymous and the session key are known; anybody who has seen the exchange
 // has that key, too.
 func (a *Acceptor) Authenticate(msg []byte, hash func(Identity) (h [16]byte, ok bool)) (*Authenticated, error) {
