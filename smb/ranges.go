@@ -18,12 +18,13 @@ type byteRange struct {
 // last is the last byte; there is none if the length is 0.
 func (b *byteRange) last() uint64 { return b.off + b.len - 1 }
 
-// has reports whether the lock has bytes of first to last.
+// has reports whether the lock includes any of the bytes first to last.
 func (b *byteRange) has(first, last uint64) bool {
 	return b.len > 0 && b.off <= last && b.last() >= first
 }
 
-// meets reports whether two ranges overlap. One of length 0 is a place between two bytes: it meets a range that has both.
+// meets reports whether two ranges overlap. A range of length 0 is a place between two bytes: it overlaps a range
+// that has both of these bytes.
 func (b *byteRange) meets(c *byteRange) bool {
 	if b.len == 0 {
 		b, c = c, b
@@ -34,9 +35,9 @@ func (b *byteRange) meets(c *byteRange) bool {
 	return b.has(c.off, c.last())
 }
 
-// ranges are the byte-range locks of an open. The arbiter knows their union, whose owner is the open: of what is
-// locked more than once the strongest lock counts. That locks are taken and given back one by one, and how
-// those of one open conflict, is SMB's own (MS-FSA 2.1.4.10, 2.1.5.8, 2.1.5.9).
+// ranges are the byte-range locks of an open. The arbiter knows the union of the ranges, with the open as its owner;
+// where locks overlap, the strongest counts. SMB takes and releases locks one by one, and has its own rules for
+// conflicts within an open (MS-FSA 2.1.4.10, 2.1.5.8, 2.1.5.9).
 //
 // Lock order: mu, then zeroLocks.mu or the arbiter.
 type ranges struct {
@@ -44,18 +45,18 @@ type ranges struct {
 
 	mu        sync.Mutex
 	list      []byteRange
-	waits     []*wait // of LOCKs of this open
+	waits     []*wait // the waits of this open's LOCKs
 	closed    bool
 	sequences lockSequences
 }
 
-// lockOwner is the open as an owner of byte-range locks.
+// lockOwner returns the open as an owner of byte-range locks.
 func (o *Open) lockOwner() lock.Owner {
 	return lock.Owner{Proto: lockProto, Client: o.serial}
 }
 
-// lockedByOthers reports whether byte-range locks forbid a READ or WRITE: those of others, and
-// shared ones of its own a WRITE (MS-FSA 2.1.4.10).
+// lockedByOthers reports whether byte-range locks forbid a READ or WRITE. Locks of other opens can forbid either; the
+// open's own shared locks forbid a WRITE (MS-FSA 2.1.4.10).
 func (o *Open) lockedByOthers(off, n uint64, write bool) bool {
 	if n == 0 {
 		return false
@@ -77,18 +78,18 @@ func (o *Open) lockedByOthers(off, n uint64, write bool) bool {
 	return false
 }
 
-// obstacle is what keeps a lock from being taken.
+// obstacle says why a lock is not granted.
 type obstacle uint8
 
 const (
-	inOwnWay   obstacle = iota // a lock of the same open, or something else
-	inTheWay                   // another's, which the arbiter knows
-	zeroLength                 // another's without bytes
-	tooMany                    // none: the open, or its client, has as many locks as it may
+	inOwnWay   obstacle = iota // a lock of the same open, or another reason
+	inTheWay                   // another open's lock, which the arbiter knows
+	zeroLength                 // another open's lock of length 0
+	tooMany                    // no conflict: the open, or its client, has reached its limit of locks
 )
 
-// lockRange takes a lock, or tells what keeps it from that. Where it is a lock of another open without bytes w, if there is one, ends when such are
-// given back.
+// lockRange takes a lock, or returns why it is not granted. If the reason is another open's lock of length 0, w, if
+// it is not nil, ends when a lock of length 0 is released.
 func (o *Open) lockRange(b byteRange, w *wait) (wire.Status, obstacle) {
 	s := &o.ranges
 	s.mu.Lock()
@@ -97,7 +98,7 @@ func (o *Open) lockRange(b byteRange, w *wait) (wire.Status, obstacle) {
 		return wire.StatusRangeNotLocked, inOwnWay
 	}
 	for i := range s.list {
-		// A shared lock may be taken of what the open has locked itself, an exclusive one may not.
+		// An open may take a shared lock over its own locks, but not an exclusive one.
 		if b.exclusive && s.list[i].meets(&b) {
 			return wire.StatusLockNotGranted, inOwnWay
 		}
@@ -110,7 +111,7 @@ func (o *Open) lockRange(b byteRange, w *wait) (wire.Status, obstacle) {
 	if b.len == 0 {
 		zero.add(o, &b)
 		c := o.srv.cfg.Locks.Test(o.key, o.lockOwner(), lock.Range{Off: b.off, Len: 1}, b.exclusive)
-		if c != nil && c.Range.Off < b.off { // the first there is: another would not begin before it
+		if c != nil && c.Range.Off < b.off { // c is the first conflict: no other begins before it
 			zero.remove(o, &b)
 			return wire.StatusLockNotGranted, inTheWay
 		}
@@ -133,8 +134,8 @@ func (o *Open) lockRange(b byteRange, w *wait) (wire.Status, obstacle) {
 	return wire.StatusSuccess, inOwnWay
 }
 
-// claimGapsLocked locks, with the arbiter, those bytes of b that the open has not locked yet: all, or none, and then c is in the
-// way.
+// claimGapsLocked locks, with the arbiter, the bytes of b that the open has not locked yet. It locks all of them or
+// none; if none, c is the conflict.
 func (o *Open) claimGapsLocked(b *byteRange) (done []lock.Range, c *lock.Conflict) {
 	m, owner := o.srv.cfg.Locks, o.lockOwner()
 	o.ranges.parts(b.off, b.last(), func(r lock.Range, held, _ bool) {
@@ -151,14 +152,14 @@ func (o *Open) claimGapsLocked(b *byteRange) (done []lock.Range, c *lock.Conflic
 	return done, c
 }
 
-// unclaim unlocks what claimGapsLocked has locked.
+// unclaim releases the locks that claimGapsLocked has taken.
 func (o *Open) unclaim(done []lock.Range) {
 	for _, r := range done {
-		_ = o.srv.cfg.Locks.Unlock(o.key, o.lockOwner(), r) // each is as it was locked: none becomes two
+		_ = o.srv.cfg.Locks.Unlock(o.key, o.lockOwner(), r) // each range is one that was locked as such, so that no lock is split
 	}
 }
 
-// parts calls fn for the parts of first to last that are locked in the same way.
+// parts calls fn for each part of first to last that is locked in one way.
 func (s *ranges) parts(first, last uint64, fn func(r lock.Range, held, exclusive bool)) {
 	for at := first; ; {
 		end, held, exclusive := last, false, false
@@ -185,13 +186,13 @@ func (s *ranges) parts(first, last uint64, fn func(r lock.Range, held, exclusive
 	}
 }
 
-// unlockRange gives a lock back, which must be of exactly this range (MS-FSA 2.1.5.9).
+// unlockRange releases a lock of exactly this range (MS-FSA 2.1.5.9).
 func (o *Open) unlockRange(off, n uint64) wire.Status {
 	s := &o.ranges
 	s.mu.Lock()
 	found := -1
 	for i := range s.list {
-		// An exclusive one goes first: then the shared one on top of it remains.
+		// An exclusive lock is released first, so that a shared lock of the same range remains.
 		if l := &s.list[i]; l.off == off && l.len == n && (found < 0 || l.exclusive) {
 			if found = i; l.exclusive {
 				break
@@ -211,9 +212,9 @@ func (o *Open) unlockRange(off, n uint64) wire.Status {
 		s.parts(b.off, b.last(), func(r lock.Range, held, exclusive bool) {
 			switch {
 			case !held:
-				_ = m.Unlock(o.key, owner, r) // beyond the limit it stays locked until the close
+				_ = m.Unlock(o.key, owner, r) // if the limit of locks is reached, the range stays locked until the close
 			case !exclusive && b.exclusive:
-				m.Lock(o.key, owner, r, false) // less than before never conflicts
+				m.Lock(o.key, owner, r, false) // a downgrade never conflicts
 			}
 		})
 	}
@@ -228,7 +229,7 @@ func (o *Open) unlockRange(off, n uint64) wire.Status {
 	return wire.StatusSuccess
 }
 
-// unlockAll gives all locks back, and ends the requests that wait for some (MS-SMB2 3.3.5.10).
+// unlockAll releases all locks, and ends the requests that wait for one (MS-SMB2 3.3.5.10).
 func (o *Open) unlockAll() {
 	s := &o.ranges
 	s.mu.Lock()

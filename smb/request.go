@@ -8,12 +8,12 @@ import (
 	"fileserver/vfs"
 )
 
-// request is one request of a message, and its response. It is its compound's, and
-// used again: nobody keeps it beyond the response.
+// request is one request of a message, with its response. It belongs to its compound, which uses it again: nobody may
+// keep it after the response.
 type request struct {
 	compound *compound
 	conn     *Conn
-	hdr      wire.Header // of the request; TreeID and SessionID are resolved, and are the response's
+	hdr      wire.Header // the request's header; TreeID and SessionID are resolved, and go into the response
 	msg      []byte      // the request from its header on
 	start    time.Time
 
@@ -21,49 +21,50 @@ type request struct {
 	row   *command // nil: there is no such command
 	op    operation
 	needs needs
-	bad   wire.Status  // what is wrong with it
-	read  readRequest  // where op is, if it is a READ
-	write writeRequest // or a WRITE: these take no memory
+	bad   wire.Status  // the status to refuse the request with, or success
+	read  readRequest  // op points here if it is a READ
+	write writeRequest // or here if it is a WRITE, so that neither allocates
 
 	stage   stage
-	wait    *wait // that has begun, or ended; nil: it runs
-	ownWait wait  // of those that do not outlast the request
+	wait    *wait // the wait that has begun, or ended; nil: the request runs
+	ownWait wait  // used for waits that do not outlast the request
 
 	// What the header names, if the command's row says that it is needed.
 	session *Session
 	channel *channel
 	tree    *Tree
 	early   *Open // found as the message arrived
-	open    *Open // found by file, or made by CREATE; given back with the response
-	counted *Open // whose requests this is one of
+	open    *Open // found by file, or created by CREATE; released with the response
+	counted *Open // the open that counts this request in its sequence
 
-	held int64 // bytes that it has been admitted for
+	held int64 // bytes that the request was admitted for
 	response
 	clientMemory
 	outstanding
 }
 
-// outstanding is what a connection knows of a request that has no response yet. Conn.mu guards it.
+// outstanding is what a connection knows about a request that has no response yet. Conn.mu guards it.
 type outstanding struct {
 	prev, next  *request
 	asyncID     uint64 // 0: synchronous
-	cancellable *wait  // that CANCEL ends
+	cancellable *wait  // the wait that CANCEL ends
 	cancelled   bool
 }
 
-// cred is the identity on whose behalf the request is made.
+// cred returns the identity that the request runs with.
 func (r *request) cred() *vfs.Cred { return &r.session.who().Cred }
 
-// related reports whether the request goes on with what the one before in the message is about (MS-SMB2 3.3.5.2.7.2).
+// related reports whether the request refers to the session, tree and open of the previous request in the message
+// (MS-SMB2 3.3.5.2.7.2).
 func (r *request) related() bool { return r.hdr.Flags&wire.FlagRelated != 0 }
 
-// last reports whether nothing follows the request in its message.
+// last reports whether the request is the last of its message.
 func (r *request) last() bool { return r.compound.at == len(r.compound.reqs)-1 }
 
 // encrypted reports whether the request came encrypted.
 func (r *request) encrypted() bool { return r.compound.sealed != nil }
 
-// file finds the open that id names, for this request and those that are related to it.
+// file finds the open with the ID, for this request and those related to it.
 func (r *request) file(id wire.FileID) (*Open, wire.Status) {
 	if id == wire.AnyFile && r.related() {
 		if st := r.compound.fileStatus; st != wire.StatusSuccess {
@@ -90,10 +91,10 @@ func (r *request) file(id wire.FileID) (*Open, wire.Status) {
 	return o, wire.StatusSuccess
 }
 
-// releaser is an operation that holds something of its own, which it gives back when the request is over.
+// releaser is an operation with resources of its own, which are released when the request is over.
 type releaser interface{ release() }
 
-// reset gives back what the request holds and makes it ready for its next use.
+// reset releases what the request holds and prepares it for its next use.
 func (r *request) reset() {
 	if r.held > 0 {
 		r.conn.budget.Give(r.held)

@@ -11,18 +11,18 @@ import (
 	"fileserver/smb/wire"
 )
 
-// A response is built in one buffer of the pool: room for a transform header in front, so
-// that it is encrypted where it lies, then the header, then the body, then room for
-// padding and the cipher's tag. r.out is header and body so far: the wire's Append methods take it with at = 0.
+// A response is built in one buffer of the pool. The buffer has room for a transform header in front, so that the
+// response can be encrypted in place. The header and the body follow, and then room for padding and the cipher's tag.
+// r.out holds the header and body built so far: the Append methods of package wire take it with at = 0.
 //
-// Before the handler runs there is room for a small body, but for commands whose row says that they
-// take their own: they call room, or payload. What is appended beyond the room works, but costs a copy.
+// Before the handler runs there is room for a small body. Commands whose row has ownRoom call room or payload
+// instead. Appending beyond the room works, but costs a copy.
 const (
 	headroom  = 64 // in front of the header; the transform header takes the end of it
 	tailroom  = 8 + crypt.TagLen
 	smallRoom = 2048 - headroom - wire.HeaderLen - tailroom
 
-	memoryWait = 30 * time.Second // then the connection is given up
+	memoryWait = 30 * time.Second // then the connection ends
 )
 
 // response is a request's response while it is being built.
@@ -30,31 +30,31 @@ type response struct {
 	rsp       *slab.Buf
 	out       []byte // header and body so far
 	tail      int    // bytes of payload that follow out in rsp
-	errorData []byte // of an error response
+	errorData []byte // the data of an error response
 	keepBody  bool   // out is the body even though the status is an error
 	signer    *crypt.Signer
 	sign      bool
-	sealed    func([]byte) // is told of the response, from its header on, before it is signed and sent
+	sealed    func([]byte) // called with the complete response, from its header on, before it is sent
 }
 
-// body is a response's body, as package wire has them.
+// body is a response's body as package wire builds it.
 type body interface {
 	Append(b []byte, at int) []byte
 }
 
-// reply appends a body, and is success.
+// reply appends a body and returns success.
 func (r *response) reply(b body) wire.Status {
 	r.out = b.Append(r.out, 0)
 	return wire.StatusSuccess
 }
 
-// replyEmpty appends the body of a response that says nothing, and is success.
+// replyEmpty appends a body without contents and returns success.
 func (r *response) replyEmpty() wire.Status {
 	r.out = wire.AppendEmpty(r.out)
 	return wire.StatusSuccess
 }
 
-// room makes room for a body of n bytes and forgets what has been appended.
+// room makes room for a body of n bytes and discards what has been appended.
 func (r *request) room(n int) error {
 	size := headroom + wire.HeaderLen + n + tailroom
 	if r.rsp == nil || r.rsp.Cap() < size {
@@ -75,9 +75,9 @@ func (r *request) room(n int) error {
 	return nil
 }
 
-// payload makes room for a body of fixed bytes, and behind it for n bytes of data, which it returns: a
-// READ reads right into them. The handler appends the fixed part, and says with
-// setPayload how many bytes there are.
+// payload makes room for a body with a fixed part of fixed bytes, followed by n bytes of data. It returns the slice
+// for the data, so that a READ can read into it. The handler appends the fixed part, and calls setPayload with the
+// number of data bytes.
 func (r *request) payload(fixed, n int) ([]byte, error) {
 	if err := r.room(fixed + n); err != nil {
 		return nil, err
@@ -86,10 +86,10 @@ func (r *request) payload(fixed, n int) ([]byte, error) {
 	return r.rsp.Bytes()[at : at+n : at+n], nil
 }
 
-// setPayload makes n bytes of the payload, where payload has put them, part of the response.
+// setPayload makes the first n bytes of the payload part of the response.
 func (r *response) setPayload(n int) { r.tail = n }
 
-// memory takes a buffer of the pool. It waits for one, but not for ever.
+// memory takes a buffer from the pool. It waits for one for at most memoryWait.
 func (c *Conn) memory(n int) (*slab.Buf, error) {
 	if b, ok := c.srv.cfg.Buffers.TryGet(n); ok {
 		return b, nil
@@ -109,7 +109,7 @@ func (r *request) hasBody(st wire.Status) bool {
 		st == wire.StatusMoreProcessingRequired && r.hdr.Command == wire.CmdSessionSetup || r.keepBody
 }
 
-// seal makes the response whole: body and header. After an error there is nothing to send and the connection is of no use.
+// seal completes the response: body and header. After an error there is no response, and the connection must end.
 func (r *request) seal(st wire.Status, credits int) error {
 	if r.rsp == nil || !r.hasBody(st) {
 		if err := r.room(len(r.errorData)); err != nil {
@@ -117,12 +117,12 @@ func (r *request) seal(st wire.Status, credits int) error {
 		}
 		e := wire.ErrorResponse{Data: r.errorData}
 		if len(r.errorData) > 0 && r.conn.dialect() == wire.Dialect311 {
-			e.ContextCount = 1 // the handler has made it a context
+			e.ContextCount = 1 // the handler has built the data as an error context
 		}
 		r.out = e.Append(r.out, 0)
 	}
 	m := r.rsp.Bytes()
-	if &r.out[0] != &m[headroom] { // it has outgrown its room
+	if &r.out[0] != &m[headroom] { // the response has outgrown its room
 		old := r.out
 		if err := r.room(len(old) - wire.HeaderLen); err != nil {
 			return err
@@ -141,8 +141,8 @@ func (r *request) seal(st wire.Status, credits int) error {
 	return nil
 }
 
-// interim sends the interim response. It is not signed, as nobody checks that (MS-SMB2 3.2.5.1.3), and does not end the
-// life of the client's memory.
+// interim sends the interim response. It is not signed, because no client checks that (MS-SMB2 3.2.5.1.3). It does
+// not invalidate the client's memory.
 func (r *request) interim(credits int) error {
 	c := r.conn
 	buf, err := c.memory(headroom + wire.HeaderLen + smallRoom + tailroom)
@@ -159,7 +159,8 @@ func (r *request) interim(credits int) error {
 	return c.sendOne(buf, len(b), r.compound.sealed)
 }
 
-// sendOne sends a message of n bytes that lies in buf at headroom, encrypted with the session's key if there is one. It takes over buf.
+// sendOne sends a message of n bytes that begins at headroom in buf. If sealed is not nil, the message is encrypted
+// with that session's key. sendOne takes over buf.
 func (c *Conn) sendOne(buf *slab.Buf, n int, sealed *Session) error {
 	piece := transport.Piece{Buf: buf, Off: headroom, Len: n}
 	if sealed != nil {

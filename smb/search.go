@@ -10,31 +10,31 @@ import (
 	"fileserver/vfs"
 )
 
-// search is where the enumeration of an open directory is (MS-SMB2 3.3.1.10: EnumerationLocation, EnumerationSearchPattern).
-// A directory that changes meanwhile is no harm: cookies stay valid, and each entry comes once.
+// search is the position of an enumeration in an open directory (MS-SMB2 3.3.1.10: EnumerationLocation,
+// EnumerationSearchPattern). The directory may change meanwhile: cookies stay valid, and each entry is returned once.
 //
-// mu is held while the directory is read: requests of the same open wait for each other. It is taken with
-// nothing else held.
+// mu is held while the directory is read: requests of the same open wait for each other. It is taken with nothing
+// else held.
 type search struct {
 	mu      sync.Mutex
 	begun   bool
 	pattern pattern
 	dots    int    // 0: next comes ".", 1: "..", 2: entries
-	cookie  uint64 // of the last entry that was looked at
-	given   bool   // an entry has been given since the beginning
+	cookie  uint64 // the cookie of the last entry read
+	given   bool   // an entry has been returned since the enumeration began
 	batch   []found
 }
 
-// found is an entry that fits the pattern.
+// found is an entry that matches the pattern.
 type found struct {
 	name   string // on disk
-	shown  string // to the client
+	shown  string // as the client sees it
 	cookie uint64
 	info   info
 	eaSize uint32 // bytes
 }
 
-// restart begins the enumeration. Without a pattern it has the one it had (MS-SMB2 3.3.5.18).
+// restart begins the enumeration anew. An empty pattern stands for the previous one (MS-SMB2 3.3.5.18).
 func (s *search) restart(pattern string) {
 	if pattern != "" || !s.begun {
 		s.pattern = parsePattern(pattern)
@@ -53,18 +53,18 @@ type searcher struct {
 	posix bool
 	mask  vfs.AttrMask
 	list  wire.List
-	max   int // entries still to be given
+	max   int // entries that may still be returned
 	full  bool
 	entry wire.DirEntry
 }
 
-// Bounds of what is read of a directory at once, entries.
+// Bounds of the number of entries read from a directory at once.
 const (
 	minBatch = 8
 	maxBatch = 256
 )
 
-// run gives entries until there are no more, or no room.
+// run returns entries until there are no more, or no room is left.
 func (w *searcher) run() error {
 	if w.class != wire.FileNamesInformation {
 		w.mask = vfs.AttrStat
@@ -94,13 +94,13 @@ func (w *searcher) run() error {
 	return nil
 }
 
-// dot gives "." or "..".
+// dot returns "." or "..".
 func (w *searcher) dot() error {
 	f := found{shown: "."}
 	n := w.o.object()
 	if w.s.dots == 1 {
 		f.shown = ".."
-		if w.o.path() != "" { // nothing of what is above the share is shown
+		if w.o.path() != "" { // the client sees nothing above the share
 			p, err := n.Parent(w.ctx, w.c)
 			if err == nil {
 				defer p.Release()
@@ -123,7 +123,7 @@ func (w *searcher) dot() error {
 	return nil
 }
 
-// batch reads entries that fit the pattern: n, or fewer. Those in front of them that do not fit are done with.
+// batch reads up to n entries that match the pattern. It skips the entries in front of them that do not match.
 func (w *searcher) batch(n int) (eof bool, err error) {
 	s := w.s
 	clear(s.batch)
@@ -141,7 +141,7 @@ func (w *searcher) batch(n int) (eof bool, err error) {
 		if !w.o.posix {
 			shown = namespace.Visible(e.Name)
 		}
-		if temp || w.mask != 0 && e.Attr.Mask == 0 || !s.pattern.match(shown) && !w.standsFor(shown) { // it is gone already, or not meant
+		if temp || w.mask != 0 && e.Attr.Mask == 0 || !s.pattern.match(shown) && !w.standsFor(shown) { // it was removed meanwhile, or does not match
 			if len(s.batch) == 0 {
 				s.cookie = e.Cookie
 			} else {
@@ -158,10 +158,10 @@ func (w *searcher) batch(n int) (eof bool, err error) {
 	return eof, err
 }
 
-// shortNames reports whether names of 8.3 characters are made up.
+// shortNames reports whether the server generates names of 8.3 characters.
 func (w *searcher) shortNames() bool { return !w.o.posix && !w.o.share.CaseSensitive }
 
-// standsFor reports whether the pattern is the name of 8.3 characters that was made up for a name.
+// standsFor reports whether the pattern is the 8.3 name that the server generates for the name.
 func (w *searcher) standsFor(shown string) bool {
 	if w.s.pattern.short == "" || !w.shortNames() {
 		return false
@@ -170,8 +170,8 @@ func (w *searcher) standsFor(shown string) bool {
 	return madeUp && short == w.s.pattern.short
 }
 
-// details completes what a listing tells of an entry: what is kept beside the file, and of a link what it leads to, if the
-// client does not see the link.
+// details completes an entry with what is stored beside the file. If the client does not see symbolic links, the
+// entry of a link gets the attributes of its target.
 func (w *searcher) details(f *found) {
 	if w.mask == 0 {
 		return
@@ -197,7 +197,7 @@ func (w *searcher) details(f *found) {
 	f.info.complete(w.view, f.name)
 }
 
-// beside finds what is kept beside the object. Most have nothing.
+// beside reads what is stored beside the object. Most objects have nothing there.
 func (w *searcher) beside(f *found, n vfs.Node) {
 	if names, err := n.(vfs.Xattrer).ListXattrs(w.ctx, root); err != nil || len(names) == 0 {
 		return
@@ -210,7 +210,7 @@ func (w *searcher) beside(f *found, n vfs.Node) {
 	}
 }
 
-// follow shows what a link leads to, if that is what a client gets that opens it.
+// follow replaces the entry of a link by its target, if a client that opens the link gets the target.
 func (w *searcher) follow(f *found) bool {
 	p := namespace.Path{Elems: append(pathElems(w.o.path()), f.name)}
 	obj, err := w.view.Walk(w.ctx, w.c, &p, namespace.Exact)
@@ -229,7 +229,8 @@ func (w *searcher) follow(f *found) bool {
 	return true
 }
 
-// add gives an entry; false if there is no room for it, or it was the last that was asked for.
+// add appends an entry to the list. It returns false if there was no room, or if the client asked for no more
+// entries.
 func (w *searcher) add(f *found) bool {
 	i, e := &f.info, &w.entry
 	e.Times, e.EndOfFile, e.AllocationSize = i.times, i.size(), i.allocated()

@@ -10,10 +10,11 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// securityAttrs are what a security descriptor is made of: owner, group and mode. There is nothing else to keep one in.
+// securityAttrs are the attributes from which a security descriptor is built: owner, group and mode. Nothing else of
+// a descriptor is stored.
 const securityAttrs = vfs.AttrMode | vfs.AttrUID | vfs.AttrGID
 
-// securityParts are the parts of a descriptor that there can be something in.
+// securityParts are the parts of a descriptor that the server supports.
 const securityParts = wire.OwnerSecurityInformation | wire.GroupSecurityInformation | wire.DACLSecurityInformation
 
 // security answers a query of the security descriptor (MS-SMB2 3.3.5.20.3).
@@ -38,7 +39,7 @@ func (iq *infoQuery) security() wire.Status {
 	return wire.StatusSuccess
 }
 
-// tooSmall makes the error data of STATUS_BUFFER_TOO_SMALL: how many bytes are needed (MS-SMB2 2.2.2.2).
+// tooSmall builds the error data of STATUS_BUFFER_TOO_SMALL: the number of bytes needed (MS-SMB2 2.2.2.2).
 func (r *request) tooSmall(need uint32) {
 	b := wire.AppendBufferTooSmall(nil, need)
 	if r.conn.dialect() == wire.Dialect311 {
@@ -72,8 +73,8 @@ func (r *request) setSecurity(ctx context.Context, o *Open, q *wire.SetInfoReque
 	return o.secure(ctx, d, q.Additional)
 }
 
-// secure sets the parts of a security descriptor. It is all or nothing: what owner, group and mode cannot say fails with
-// STATUS_NOT_SUPPORTED, because it would be lost.
+// secure sets the parts of a security descriptor, all or none. A descriptor that owner, group and mode cannot express
+// fails with STATUS_NOT_SUPPORTED, because parts of it would be lost.
 func (o *Open) secure(ctx context.Context, d *secdesc.Descriptor, parts uint32) wire.Status {
 	a, err := o.object().GetAttr(ctx, securityAttrs)
 	if err != nil {
@@ -90,7 +91,8 @@ func (o *Open) secure(ctx context.Context, d *secdesc.Descriptor, parts uint32) 
 	return wire.StatusSuccess
 }
 
-// named returns the descriptor with the anonymous named as the user that they are on this server, if they are one.
+// named returns the descriptor with the anonymous replaced by the user that stands for them on this server, if there
+// is one.
 func (s *Server) named(d *secdesc.Descriptor) *secdesc.Descriptor {
 	isAnonymous := func(e secdesc.ACE) bool { return e.SID == secdesc.Anonymous }
 	if s.cfg.Anonymous == nil || d.DACL == nil || !slices.ContainsFunc(d.DACL.Entries, isAnonymous) {
@@ -108,7 +110,7 @@ func (s *Server) named(d *secdesc.Descriptor) *secdesc.Descriptor {
 	return &other
 }
 
-// securityOf returns what the parts of a descriptor change of an object with the attributes.
+// securityOf returns the changes that the parts of a descriptor make to an object with the attributes a.
 func securityOf(d *secdesc.Descriptor, parts uint32, a vfs.Attr) (s vfs.SetAttr, st wire.Status) {
 	s.UID, s.GID = a.UID, a.GID
 	var ok bool
@@ -135,7 +137,7 @@ func securityOf(d *secdesc.Descriptor, parts uint32, a vfs.Attr) (s vfs.SetAttr,
 		}
 		s.Mode = mode&0o777 | a.Mode&0o7000
 		if mode&^0o777 != 0 {
-			s.Mode = mode & 0o7777 // it has been given as such
+			s.Mode = mode & 0o7777 // the descriptor contains the mode itself
 		}
 		s.Mask |= vfs.AttrMode
 	}
@@ -145,7 +147,7 @@ func securityOf(d *secdesc.Descriptor, parts uint32, a vfs.Attr) (s vfs.SetAttr,
 // secure gives a new object the security descriptor that came with the request (MS-SMB2 3.3.5.9.2).
 func (c *create) secure(ctx context.Context, o *Open) wire.Status {
 	d := c.ctxs.security
-	if d == nil || c.ctxs.posix { // then the mode counts that came, too
+	if d == nil || c.ctxs.posix { // with the POSIX extensions the request's mode counts instead
 		return wire.StatusSuccess
 	}
 	var parts uint32

@@ -6,9 +6,10 @@ import (
 	"fileserver/smb/wire"
 )
 
-// sequence is an open's ChannelSequence, and how many requests of that number, and of earlier ones, are being handled (MS-SMB2
-// 3.3.1.10). A client that has lost a channel takes the next number and sends again what was not answered: what the lost channel still
-// has on its way must not come after that. 16 bits are the number, 24 each the counts.
+// sequence is an open's ChannelSequence, with the number of requests in progress that have this number, and of those
+// that have an earlier one (MS-SMB2 3.3.1.10). A client that has lost a channel takes the next number and sends its
+// unanswered requests again. Requests of the lost channel that are still on their way must not run after those. The
+// value has 16 bits for the number, and 24 for each count.
 type sequence struct{ v atomic.Uint64 }
 
 const (
@@ -17,11 +18,11 @@ const (
 	countMask     = 1<<24 - 1
 )
 
-// start is the state of a new open: the number is that of its CREATE.
+// start sets the state of a new open, whose number is that of its CREATE.
 func (s *sequence) start(n uint16) { s.v.Store(uint64(n) << sequenceShift) }
 
-// begin counts a request; false if it is late, or says to be a replay while earlier ones are being handled: it is not
-// counted then (MS-SMB2 3.3.5.2.10).
+// begin counts a request. It returns false, and does not count the request, if the request's number is late, or if it
+// is a replay while earlier requests are in progress (MS-SMB2 3.3.5.2.10).
 func (s *sequence) begin(n uint16, replay bool) bool {
 	for {
 		old := s.v.Load()
@@ -39,7 +40,7 @@ func (s *sequence) begin(n uint16, replay bool) bool {
 	}
 }
 
-// end is the end of a request that was counted (MS-SMB2 3.3.4.1).
+// end undoes the count of a request that begin has counted (MS-SMB2 3.3.4.1).
 func (s *sequence) end(n uint16) {
 	for {
 		old := s.v.Load()
@@ -53,7 +54,7 @@ func (s *sequence) end(n uint16) {
 	}
 }
 
-// inSequence checks and counts a request for an open. Of those that are late only what changes something is refused.
+// inSequence checks and counts a request for an open. Late requests are refused only if they change something.
 func (r *request) inSequence(o *Open) wire.Status {
 	if r.counted != nil || r.conn.dialect() < wire.Dialect300 {
 		return wire.StatusSuccess

@@ -24,17 +24,17 @@ import (
 	"fileserver/vfs/lock"
 )
 
-// Policy is what the server wants of signing, or encryption.
+// Policy says whether the server uses signing, or encryption.
 type Policy uint8
 
-// Policies. Signing is never off: a client that wants it gets it.
+// Policies. Signing is never off: a client that requires signing gets it.
 const (
 	Off      Policy = iota
-	Desired         // with clients that can
-	Required        // others are refused
+	Desired         // used with clients that support it
+	Required        // clients that do not support it are refused
 )
 
-// Users finds the users of the server; [users.Store] is one.
+// Users finds the users of the server. [users.Store] implements it.
 type Users interface {
 	// Lookup finds a user by name, in any case.
 	Lookup(name string) (u users.User, ok bool, err error)
@@ -46,34 +46,36 @@ type Config struct {
 	Locks   *lock.Manager
 	Users   Users
 	Logger  *slog.Logger
-	// Observer is told of connections and requests; nil: nobody.
+	// Observer receives events of connections and requests; nil: none.
 	Observer Observer
 
 	GUID      [16]byte // of the server; it should be the same after a restart
 	Name      string   // NetBIOS name of the server
 	Workgroup string
 
-	// MinDialect and MaxDialect bound what is negotiated; 0: 2.0.2, and 3.1.1.
+	// MinDialect and MaxDialect are the lowest and the highest dialect that the server negotiates; 0: 2.0.2, and
+	// 3.1.1.
 	MinDialect, MaxDialect wire.Dialect
 	Signing                Policy // Desired or Required
 	Encryption             Policy
-	Ciphers                []crypt.Cipher // in the order of preference; nil: all, AES-128-GCM first
-	Guest                  *vfs.Cred      // whom unknown users are; nil: they are refused
-	Anonymous              *vfs.Cred      // whom those without a name are; nil: they are refused
-	// Interfaces lists the server's addresses for FSCTL_QUERY_NETWORK_INTERFACE_INFO; nil: there are none to tell.
+	Ciphers                []crypt.Cipher // in order of preference; nil: all, AES-128-GCM first
+	Guest                  *vfs.Cred      // the identity of unknown users; nil: they are refused
+	Anonymous              *vfs.Cred      // the identity of users without a name; nil: they are refused
+	// Interfaces lists the server's addresses for FSCTL_QUERY_NETWORK_INTERFACE_INFO; nil: the server lists none.
 	Interfaces func() []Interface
 
 	MaxCredits   int // per connection, 0: 8192
 	MaxReadWrite int // bytes of one READ or WRITE, 0: 8 MiB
 	MaxSessions  int // 0: 16384
-	// Files divides the files that may be open among clients, by their addresses; nil: no bound but that of a session.
+	// Files divides the number of open files among clients, by their addresses; nil: only the limit of a session
+	// applies.
 	Files *budget.Files
-	// MaxHeld is the data that the requests of one connection hold at most, bytes, until their responses have left; 0: 64 MiB.
-	// One request alone may hold more. Others wait.
+	// MaxHeld is the most data, in bytes, that the requests of one connection hold until their responses have been
+	// sent; 0: 64 MiB. Further requests wait. A single request may hold more.
 	MaxHeld int
 }
 
-// Observer is told what happens, for metrics. Its methods must not block.
+// Observer receives events for metrics. Its methods must not block.
 type Observer interface {
 	Opened(*transport.Info)
 	Closed(*transport.Info, error)
@@ -86,7 +88,7 @@ type Observer interface {
 // Server is an SMB server without listeners: transports hand it connections ([Server.Handler]).
 type Server struct {
 	cfg         Config
-	ctx         context.Context // of what requests do; ends when Shutdown gives up waiting
+	ctx         context.Context // the context of requests; ends when Shutdown stops waiting
 	cancel      context.CancelFunc
 	workers     workers.Pool
 	compounds   sync.Pool      // of *compound
@@ -98,7 +100,7 @@ type Server struct {
 	changeTimes changeTimes
 	zeroLocks   zeroLocks
 	streams     streams
-	appends     sync.Mutex // held during a WRITE of an open that may only append, taken with nothing else held
+	appends     sync.Mutex // held during a WRITE of an open that may only append; taken with nothing else held
 	logins      throttle.Table
 	target      ntlm.Target
 
@@ -112,7 +114,7 @@ type Server struct {
 
 var errShutdown = errors.New("smb: the server is shutting down")
 
-// NewServer makes a server that has no shares yet but IPC$.
+// NewServer creates a server whose only share is IPC$.
 func NewServer(cfg Config) (*Server, error) {
 	if cfg.Buffers == nil || cfg.Locks == nil || cfg.Users == nil || cfg.Logger == nil {
 		return nil, errors.New("smb: server without buffers, locks, users or logger")
@@ -155,7 +157,7 @@ func NewServer(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// newCompound makes a compound of a message, whose buffer it takes over.
+// newCompound creates a compound for the message in buf, and takes over buf.
 func (s *Server) newCompound(c *Conn, buf *slab.Buf) *compound {
 	cm, _ := s.compounds.Get().(*compound)
 	if cm == nil {
@@ -168,8 +170,8 @@ func (s *Server) newCompound(c *Conn, buf *slab.Buf) *compound {
 	return cm
 }
 
-// Shutdown ends all connections, after what they have asked for has been
-// answered as far as that takes no longer than ctx, and waits until they have ended. The transports must not make new ones.
+// Shutdown ends all connections and waits until they have ended. Before that the server answers the requests that it
+// has received, unless ctx ends first. The transports must not create new connections.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing = true

@@ -10,11 +10,12 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// root is who does what the rights of an open have been checked for already, where a file system knows only owners.
+// root is the identity for operations whose rights an open has already checked, but for which a file system would ask
+// for the file's owner.
 var root = &vfs.Cred{}
 
-// setBasic sets times and DOS attributes (FileBasicInformation: MS-FSA 2.1.5.15.2). A time of change that is set is shown until
-// something else changes.
+// setBasic sets times and DOS attributes (FileBasicInformation: MS-FSA 2.1.5.15.2). A time of change that a client
+// sets is shown until something else changes.
 func setBasic(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	b, err := wire.ParseBasicInfo(q.Input)
 	if err != nil {
@@ -56,7 +57,7 @@ func setBasic(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) 
 	if err != nil {
 		return statusOf(err)
 	}
-	times.write = false // attributes do not move it
+	times.write = false // setting attributes does not change the time of last write
 	o.restoreTimes(ctx, &times)
 	o.setKeepsTimes(&b.Times)
 	o.changed(ctx, what|notify.Set(s.Mask))
@@ -66,11 +67,11 @@ func setBasic(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) 
 	return wire.StatusSuccess
 }
 
-// isTime reports whether a time is to be set.
+// isTime reports whether t is a time to be set.
 func isTime(t wire.Filetime) bool { return t != wire.FiletimeUnchanged && t <= math.MaxInt64 }
 
-// setMeta stores attributes and the time of creation. That they cannot be stored is an error only if attributes were asked for
-// that every file does not have anyway.
+// setMeta stores attributes and the time of creation. If the file system cannot store them, that is an error only if
+// the client asked for attributes that not every file has.
 func (o *Open) setMeta(ctx context.Context, b *wire.BasicInfo) wire.Status {
 	m := namespace.LoadMeta(ctx, o.object())
 	old := m
@@ -91,7 +92,7 @@ func (o *Open) setMeta(ctx context.Context, b *wire.BasicInfo) wire.Status {
 	return statusOf(err)
 }
 
-// setPosition sets what FilePositionInformation shows; READ and WRITE do not care (MS-FSA 2.1.5.15.10).
+// setPosition sets the offset that FilePositionInformation shows. READ and WRITE do not use it (MS-FSA 2.1.5.15.10).
 func setPosition(_ context.Context, _ *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	v, err := wire.ParseInfo64(q.Input)
 	switch {
@@ -104,13 +105,13 @@ func setPosition(_ context.Context, _ *request, o *Open, q *wire.SetInfoRequest)
 	return wire.StatusSuccess
 }
 
-// writesThrough reports whether all that is done by the open is to be stable before it is answered.
+// writesThrough reports whether everything that is done through the open must be stable before it is answered.
 func (o *Open) writesThrough() bool {
 	return o.options&wire.FileWriteThrough != 0 || o.writeThrough.Load()
 }
 
-// setMode checks the options of FileModeInformation and, as these cannot be changed over a
-// network but for write-through, takes that (MS-FSA 2.1.5.15.9).
+// setMode checks the options of FileModeInformation. Only write-through can be changed over a network, so it sets
+// only that (MS-FSA 2.1.5.15.9).
 func setMode(_ context.Context, _ *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	v, err := wire.ParseInfo32(q.Input)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// setEAs sets extended attributes, or removes those without value (FileFullEaInformation: MS-FSA 2.1.5.15.5).
+// setEAs sets extended attributes, or removes those without a value (FileFullEaInformation: MS-FSA 2.1.5.15.5).
 func setEAs(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	if len(q.Input) == 0 {
 		return wire.StatusInfoLengthMismatch
@@ -22,7 +22,7 @@ func setEAs(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wi
 	return o.setEAs(ctx, o.cred, list)
 }
 
-// setEAs sets the attributes of a list, under the names that are there already if only case differs.
+// setEAs sets the attributes of a list. An existing attribute whose name differs only in case keeps its name.
 func (o *Open) setEAs(ctx context.Context, c *vfs.Cred, list wire.EAs) wire.Status {
 	x, ok := o.object().(vfs.Xattrer)
 	if k := o.object().Kind(); !ok || k != vfs.KindRegular && k != vfs.KindDirectory {
@@ -60,7 +60,7 @@ func (o *Open) setEAs(ctx context.Context, c *vfs.Cred, list wire.EAs) wire.Stat
 	return wire.StatusSuccess
 }
 
-// validEAName reports whether a name has only characters that it may (MS-FSCC 2.4.16).
+// validEAName reports whether a name has only the characters allowed (MS-FSCC 2.4.16).
 func validEAName(name []byte) bool {
 	for _, c := range name {
 		if c < ' ' || bytes.IndexByte([]byte(`"*+,/:;<=>?[\]|`), c) >= 0 {

@@ -10,7 +10,7 @@ import (
 	"fileserver/vfs/lock"
 )
 
-// setDisposition has the file deleted when it is closed, or not (FileDispositionInformation: MS-FSA 2.1.5.15.3).
+// setDisposition sets whether the file is deleted with its last open (FileDispositionInformation: MS-FSA 2.1.5.15.3).
 func setDisposition(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	v, err := wire.ParseInfo8(q.Input)
 	if err != nil {
@@ -23,7 +23,7 @@ func setDisposition(ctx context.Context, r *request, o *Open, q *wire.SetInfoReq
 	return o.setDeletePending(ctx, r, flags)
 }
 
-// setDispositionEx is the same with flags (FileDispositionInformationEx: MS-FSCC 2.4.12).
+// setDispositionEx is setDisposition with flags (FileDispositionInformationEx: MS-FSCC 2.4.12).
 func setDispositionEx(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	v, err := wire.ParseInfo32(q.Input)
 	if err != nil {
@@ -37,15 +37,15 @@ func setDispositionEx(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 	return o.setDeletePending(ctx, r, v)
 }
 
-// target is where a rename or link goes.
+// target is the new name of a rename or link.
 type target struct {
-	from    vfs.Node         // of a rename: the directory of the open's name,
-	name    string           // and that
+	from    vfs.Node         // of a rename: the directory of the open's current name,
+	name    string           // and that name
 	obj     namespace.Object // released by the caller
 	replace bool             // what is there
-	posix   bool             // even if it is open
-	claim   *lock.Open       // of what is replaced: nobody has it open
-	names   [2]*lock.Names   // of the directories: held from find to release
+	posix   bool             // POSIX semantics: replace it even if it is open
+	claim   *lock.Open       // the claim of the replaced object: it keeps others from opening it
+	names   [2]*lock.Names   // the locked names of the directories, from find to release
 }
 
 func (t *target) release() {
@@ -62,8 +62,8 @@ func (t *target) unlock() {
 	t.names = [2]*lock.Names{}
 }
 
-// find finds the target of a rename or link, and whether it may be replaced (MS-FSA 2.1.5.15.6, 2.1.5.15.11). The names in its
-// directory, and in the one that a rename is from, are locked then.
+// find finds the target of a rename or link, and checks whether it may be replaced (MS-FSA 2.1.5.15.6, 2.1.5.15.11).
+// It locks the names of the target's directory, and of the directory that a rename is from.
 func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	i, err := wire.ParseRenameInfo(q.Class, q.Input)
 	switch {
@@ -74,13 +74,13 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 	}
 	t.replace = i.Flags&wire.RenameReplaceIfExists != 0
 	t.posix = i.Flags&wire.RenamePosixSemantics != 0
-	// Some clients begin it with a separator, as for files of one's own machine.
+	// Some clients begin the name with a separator, as in local paths of Windows.
 	p, st := namespace.Parse(wire.AppendUTF16(nil, strings.TrimPrefix(i.Name, `\`)), o.posix)
 	switch {
 	case st != wire.StatusSuccess:
 		return st
 	case p.Stream == namespace.StreamNamed || p.Stream == namespace.StreamData:
-		return wire.StatusNotSupported // a file's data does not become a stream
+		return wire.StatusNotSupported // a file's data cannot become a stream
 	case len(p.Elems) == 0:
 		return wire.StatusObjectNameInvalid
 	}
@@ -102,7 +102,7 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 		return wire.StatusDeletePending
 	}
 	if t.from != nil {
-		// Windows opens the directory to write to it, and lets nobody delete or rename it meanwhile.
+		// Windows opens the directory for writing, so that meanwhile nobody can delete or rename it.
 		c, err := r.conn.srv.cfg.Locks.Open(t.obj.Dir.Identity(), o.cacheKey(), lock.Write, lock.Delete)
 		if err != nil {
 			return wire.StatusSharingViolation
@@ -117,13 +117,13 @@ func (t *target) find(ctx context.Context, r *request, o *Open, q *wire.SetInfoR
 		return wire.StatusSuccess
 	}
 	if t.from == nil && t.replace && t.obj.Node.Handle() == o.object().Handle() {
-		return wire.StatusSuccess // a link of this name is there
+		return wire.StatusSuccess // the link exists already
 	}
 	return t.mayReplace(ctx, r, o, i.Flags&wire.RenameIgnoreReadonlyAttribute != 0)
 }
 
-// walk finds the target and locks the names of its directory: nothing may come under the new name between the look and the change, because
-// rename(2) would replace it unasked.
+// walk finds the target and locks the names of its directory. Between the lookup and the change nobody may create the
+// new name, because rename(2) would replace it.
 func (t *target) walk(ctx context.Context, r *request, sh *Share, p *namespace.Path, how namespace.How) wire.Status {
 	var locked vfs.Identity
 	for {
@@ -143,7 +143,7 @@ func (t *target) walk(ctx context.Context, r *request, sh *Share, p *namespace.P
 		if dir == locked {
 			return wire.StatusSuccess
 		}
-		t.unlock() // the path leads to another directory by now
+		t.unlock() // the path now leads to another directory
 		locks := r.conn.srv.cfg.Locks
 		if t.from != nil {
 			t.names[0], t.names[1] = locks.LockNames2(t.from.Identity(), dir)
@@ -154,7 +154,8 @@ func (t *target) walk(ctx context.Context, r *request, sh *Share, p *namespace.P
 	}
 }
 
-// self takes the name as it was asked for: what is there is the name itself, perhaps in another case.
+// self handles a target that is the open's own name, perhaps in another case: the new name is the one that the client
+// asked for.
 func (t *target) self(p *namespace.Path) {
 	name := p.Elems[len(p.Elems)-1]
 	t.obj.Path = t.obj.Path[:len(t.obj.Path)-len(t.obj.Name)] + name
@@ -163,7 +164,7 @@ func (t *target) self(p *namespace.Path) {
 	t.obj.Node = nil
 }
 
-// mayReplace checks whether what is there may be replaced.
+// mayReplace checks whether the existing object may be replaced.
 func (t *target) mayReplace(ctx context.Context, r *request, o *Open, readonly bool) wire.Status {
 	n := t.obj.Node
 	if !t.replace {
@@ -182,7 +183,7 @@ func (t *target) mayReplace(ctx context.Context, r *request, o *Open, readonly b
 	case len(r.conn.srv.streams.open(n.Identity())) > 0:
 		return wire.StatusAccessDenied
 	}
-	// Others' handles go with what they are of, and must not be left without.
+	// The object that is replaced must not be open, so clients that cache handles of it have to close them.
 	const all = lock.CacheRead | lock.CacheWrite | lock.CacheHandle
 	var rc *lock.Recall
 	t.claim, rc, err = r.conn.srv.cfg.Locks.OpenRecall(n.Identity(), o.cacheKey(), 0, lock.Read|lock.Write|lock.Delete, all)
@@ -216,7 +217,8 @@ func setLink(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) w
 	return afterRecall(r, hardLink(ctx, r, o, q))
 }
 
-// afterRecall waits for the one who caches a handle of the target, who has the time to close it; then the request begins anew.
+// afterRecall makes the request wait until the client that caches a handle of the target has had time to close it.
+// Then the request begins anew.
 func afterRecall(r *request, st wire.Status) wire.Status {
 	if st == wire.StatusPending {
 		return r.await(r.op.(*setInfoRequest).recall)
@@ -249,7 +251,7 @@ func rename(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wi
 		case vfs.ErrNotDir, vfs.ErrIsDir:
 			return wire.StatusAccessDenied
 		}
-		return statusOf(err) // ErrInvalid: to below itself
+		return statusOf(err) // ErrInvalid: the target is below the directory itself
 	}
 	o.share.view().Added(ctx, t.obj.Dir, t.obj.Name)
 	o.renamed(ctx, from, name, o.path(), &t.obj)
@@ -278,7 +280,7 @@ func hardLink(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) 
 	return wire.StatusSuccess
 }
 
-// replaceByLink gives the object a name that another has: it is never without an owner, whatever fails.
+// replaceByLink gives the object a name that another object has. The name exists at any time, whatever fails.
 func replaceByLink(ctx context.Context, c *vfs.Cred, dir vfs.Node, name string, n vfs.Node) error {
 	tmp := tempName()
 	if err := dir.Link(ctx, c, tmp, n); err != nil {
@@ -291,8 +293,8 @@ func replaceByLink(ctx context.Context, c *vfs.Cred, dir vfs.Node, name string, 
 	return err
 }
 
-// stillNamed reports whether name in the directory, whose names are locked, is the open's still: others may have renamed the
-// file between the look at the open and the lock.
+// stillNamed checks that name in the directory, whose names are locked, still belongs to the open: others may have
+// renamed the file before the lock was taken.
 func (o *Open) stillNamed(ctx context.Context, c *vfs.Cred, dir vfs.Node, name string) wire.Status {
 	n, err := dir.Lookup(ctx, c, name)
 	if err != nil {

@@ -19,8 +19,9 @@ func setEndOfFile(ctx context.Context, r *request, o *Open, q *wire.SetInfoReque
 	return o.resize(ctx, o.cred, v)
 }
 
-// setAllocation cuts the file if its storage is to be smaller than its size. More is not reserved, but shown and checked: storage
-// is taken as the file is written (FileAllocationInformation: MS-FSA 2.1.5.15.1).
+// setAllocation truncates the file if its storage is to be smaller than its size. A larger storage is checked against
+// the free space and shown to clients, but not reserved: storage is allocated as the file is written
+// (FileAllocationInformation: MS-FSA 2.1.5.15.1).
 func setAllocation(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	v, st := sizeOf(o, q)
 	if st != wire.StatusSuccess {
@@ -50,7 +51,7 @@ func setAllocation(ctx context.Context, r *request, o *Open, q *wire.SetInfoRequ
 	return wire.StatusSuccess
 }
 
-// setValidDataLength is no more than a check: what has not been written reads as zeros (MS-FSA 2.1.5.15.14).
+// setValidDataLength only checks the request, because unwritten data reads as zeros (MS-FSA 2.1.5.15.14).
 func setValidDataLength(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	v, st := sizeOf(o, q)
 	if st != wire.StatusSuccess {
@@ -66,7 +67,7 @@ func setValidDataLength(ctx context.Context, _ *request, o *Open, q *wire.SetInf
 	return wire.StatusSuccess
 }
 
-// sizeOf reads a size to be set.
+// sizeOf parses the size that the request sets.
 func sizeOf(o *Open, q *wire.SetInfoRequest) (uint64, wire.Status) {
 	v, err := wire.ParseInfo64(q.Input)
 	switch {
@@ -78,7 +79,7 @@ func sizeOf(o *Open, q *wire.SetInfoRequest) (uint64, wire.Status) {
 	return v, wire.StatusSuccess
 }
 
-// resize sets the size. Who has the file open for writing may, whatever its mode has become.
+// resize sets the size. An open with write access may do so whatever the file's mode is now.
 func (o *Open) resize(ctx context.Context, c *vfs.Cred, size uint64) wire.Status {
 	times := o.keepTimes(ctx)
 	if o.stream != nil {

@@ -11,7 +11,8 @@ import (
 	"fileserver/vfs/notify"
 )
 
-// renameStream gives a stream another name, which begins with a colon, within its file (FileRenameInformation: MS-FSA 2.1.5.15.11.1).
+// renameStream gives a stream another name within its file. The new name begins with a colon (FileRenameInformation:
+// MS-FSA 2.1.5.15.11.1).
 func renameStream(ctx context.Context, _ *request, o *Open, q *wire.SetInfoRequest) wire.Status {
 	i, err := wire.ParseRenameInfo(q.Class, q.Input)
 	switch {
@@ -33,7 +34,7 @@ func renameStream(ctx context.Context, _ *request, o *Open, q *wire.SetInfoReque
 	case p.Stream != namespace.StreamNamed:
 		return wire.StatusInvalidParameter
 	case len(p.Elems) > 0:
-		return wire.StatusSharingViolation // even if it is of the same file, which is open: as Windows has it
+		return wire.StatusSharingViolation // Windows refuses this even if both streams are of the same file, which is open
 	}
 	old, _ := o.srv.streams.where(o.stream.s)
 	if st = o.stream.rename(ctx, p.Name, replace); st == wire.StatusSuccess && old.Name != p.Name {
@@ -71,7 +72,7 @@ func (f *streamFile) rename(ctx context.Context, name string, replace bool) wire
 		}
 		ref, flags = there, 0
 	}
-	// From here on whoever opens a stream of the new name finds this one.
+	// From here on, a CREATE with the new name finds this stream.
 	if _, ok := f.srv.streams.rename(f.s, ref); !ok {
 		return wire.StatusInvalidParameter
 	}
@@ -85,7 +86,8 @@ func (f *streamFile) rename(ctx context.Context, name string, replace bool) wire
 	return statusOf(err)
 }
 
-// becomeMain makes the stream's data the file's own, which has to be empty, and not open. The opens of the stream are of that then.
+// becomeMain makes the stream's data the data of the file, which must be empty, and not open. The opens of the stream
+// become opens of the file's data.
 func (f *streamFile) becomeMain(ctx context.Context, o *Open, replace bool) wire.Status {
 	f.s.io.Lock()
 	defer f.s.io.Unlock()

@@ -4,13 +4,13 @@ import (
 	"fileserver/smb/namespace"
 )
 
-// Modes of what is created, unless the client says otherwise.
+// Modes of new files and directories, unless the client says otherwise.
 const (
 	defaultFileMode = 0o644
 	defaultDirMode  = 0o755
 )
 
-// view is the share's tree as clients see it.
+// view returns the share's tree as clients see it.
 func (s *Share) view() *namespace.View {
 	s.once.Do(func() {
 		s.tree = namespace.New(s.FS, namespace.Options{CaseSensitive: s.CaseSensitive, HideDotFiles: s.HideDotFiles})
@@ -18,7 +18,7 @@ func (s *Share) view() *namespace.View {
 	return s.tree
 }
 
-// mode is the mode of a new file or directory.
+// mode returns the mode of a new file or directory.
 func (s *Share) mode(dir bool) uint32 {
 	mode, normal := s.FileMode, uint32(defaultFileMode)
 	if dir {
@@ -30,5 +30,5 @@ func (s *Share) mode(dir bool) uint32 {
 	return mode & 0o7777
 }
 
-// readOnly reports whether nothing can be changed.
+// readOnly reports whether clients cannot change anything in the share.
 func (s *Share) readOnly() bool { return s.ReadOnly || s.FS.Caps().ReadOnly }

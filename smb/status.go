@@ -5,7 +5,7 @@ import (
 	"fileserver/vfs"
 )
 
-// statuses are what the outcomes of a file system are in SMB (MS-ERREF 2.3, MS-FSA).
+// statuses are the SMB statuses for the results of a file system (MS-ERREF 2.3, MS-FSA).
 var statuses = [...]wire.Status{
 	vfs.OK:                wire.StatusSuccess,
 	vfs.ErrPerm:           wire.StatusAccessDenied,
@@ -44,7 +44,7 @@ var statuses = [...]wire.Status{
 	vfs.ErrServerFault:    wire.StatusInternalError,
 }
 
-// statusOf is the status of a call of the file system that ended with err.
+// statusOf returns the status for err, which a call of the file system has returned.
 func statusOf(err error) wire.Status {
 	if s := vfs.StatusOf(err); int(s) < len(statuses) {
 		return statuses[s]

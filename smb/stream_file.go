@@ -7,8 +7,8 @@ import (
 	"fileserver/vfs"
 )
 
-// streamFile is a named stream as a file, for one open of it. What that may do has been checked when it was opened.
-// The data is written as a whole: it is small, and an extended attribute changes all at once.
+// streamFile is one open's view of a named stream as a file. Its CREATE has checked the open's rights. Each change
+// writes the whole data: it is small, and an extended attribute is only changed as a whole.
 type streamFile struct {
 	srv  *Server
 	fs   vfs.FS
@@ -16,7 +16,7 @@ type streamFile struct {
 	s    *stream
 }
 
-// named reports whether the open is of a named stream, which has not been renamed to be the file's data.
+// named reports whether the open is of a named stream. A stream that was renamed to be the file's data is not one.
 func (o *Open) named() bool {
 	if o.stream == nil {
 		return false
@@ -35,12 +35,12 @@ func (f *streamFile) loadLocked(ctx context.Context) (namespace.StreamRef, []byt
 	}
 	data, err := namespace.LoadStream(ctx, f.node, ref)
 	if vfs.StatusOf(err) == vfs.ErrNoAttr {
-		err = vfs.ErrStale // others have removed it
+		err = vfs.ErrStale // another client has removed it
 	}
 	return ref, data, err
 }
 
-// storeLocked replaces the data, which is a change of the file (MS-FSA 2.1.4.17). The caller holds s.io for writing.
+// storeLocked replaces the data, which changes the file's times (MS-FSA 2.1.4.17). The caller holds s.io for writing.
 func (f *streamFile) storeLocked(ctx context.Context, ref namespace.StreamRef, data []byte) error {
 	err := namespace.StoreStream(ctx, f.node, ref, data, vfs.XattrReplace)
 	switch {
@@ -49,18 +49,18 @@ func (f *streamFile) storeLocked(ctx context.Context, ref namespace.StreamRef, d
 	case err != nil:
 		return err
 	}
-	// If the server may not do that, the time of change still shows it.
+	// If the server may not set the time of last write, the time of change still shows the change.
 	_ = f.node.SetAttr(ctx, root, &vfs.SetAttr{Mask: vfs.AttrMtime, MtimeNow: true})
 	return nil
 }
 
-// create makes the stream, without data; [vfs.ErrExist] if it is there.
+// create creates the stream without data. It returns [vfs.ErrExist] if the stream exists.
 func (f *streamFile) create(ctx context.Context) error {
 	f.s.io.Lock()
 	defer f.s.io.Unlock()
 	ref, gone := f.srv.streams.where(f.s)
 	if gone {
-		return vfs.ErrExist // it was, a moment ago: again
+		return vfs.ErrExist // the stream existed a moment ago: the caller tries again
 	}
 	return namespace.StoreStream(ctx, f.node, ref, nil, vfs.XattrCreate)
 }
@@ -119,7 +119,7 @@ func (f *streamFile) WriteAt(ctx context.Context, p []byte, off int64, s vfs.Sta
 	return len(p), nil
 }
 
-// truncate sets the size: what comes in addition is zeros.
+// truncate sets the size. It fills an extension with zeros.
 func (f *streamFile) truncate(ctx context.Context, size uint64) error {
 	f.s.io.Lock()
 	defer f.s.io.Unlock()
@@ -136,7 +136,7 @@ func (f *streamFile) truncate(ctx context.Context, size uint64) error {
 	return f.storeLocked(ctx, ref, sized(data, int(size)))
 }
 
-// sized is data with a length of n, filled up with zeros, and room for the byte that ends a value.
+// sized returns data with a length of n, extended with zeros, and with room for the byte that ends a value.
 func sized(data []byte, n int) []byte {
 	if n <= len(data) {
 		return data[:n]
@@ -171,8 +171,9 @@ func (f *streamFile) GetAttr(ctx context.Context, mask vfs.AttrMask) (vfs.Attr, 
 	return a, nil
 }
 
-// Close implements [vfs.File]. The stream is left by Open.end.
+// Close implements [vfs.File]. It does nothing: Open.end detaches the open from the stream.
 func (f *streamFile) Close() error { return nil }
 
-// streamAllocation is the storage of a stream of the size, bytes, as of one that NTFS keeps in the file's record.
+// streamAllocation is the storage, in bytes, of a stream of the given size. It counts as NTFS does for a stream that
+// is stored in the file's record.
 func streamAllocation(size uint64) uint64 { return (size + 7) &^ 7 }

@@ -9,27 +9,27 @@ import (
 	"fileserver/vfs"
 )
 
-// Something that is to take the place of a name is made under another name first, in the same directory. It has that for a moment
-// only, unless the server is killed in it.
+// An object that is to replace a name is first created under a temporary name in the same directory. A temporary name
+// remains only if the server is killed before the replacement.
 const (
 	tempPrefix  = ".fileserver-"
 	instanceLen = 8
 	tempLen     = len(tempPrefix) + instanceLen + 26
 )
 
-// instance tells the names of this process from those of its predecessors.
+// instance distinguishes the temporary names of this process from those of earlier processes.
 var instance = rand.Text()[:instanceLen]
 
-// leftAfter is how old another process's name is before it counts as left.
+// leftAfter is the age at which another process's temporary name counts as abandoned.
 var leftAfter = time.Minute
 
-// tempName is a name that nobody else uses.
+// tempName returns a name that nobody else uses.
 func tempName() string { return tempPrefix + instance + rand.Text() }
 
-// isTempName reports whether tempName makes such names. Clients are not shown them.
+// isTempName reports whether the name has the form of those that tempName returns. Clients do not see such names.
 func isTempName(name string) bool { return len(name) == tempLen && strings.HasPrefix(name, tempPrefix) }
 
-// removeLeft removes names that a predecessor of this process has left in the directory.
+// removeLeft removes names that an earlier process has left in the directory.
 func (srv *Server) removeLeft(ctx context.Context, dir vfs.Node, names []string) {
 	if len(names) == 0 {
 		return

@@ -22,25 +22,25 @@ const (
 type Share struct {
 	Name     string
 	Comment  string
-	FS       vfs.FS // nil for IPC$, which the server makes itself
+	FS       vfs.FS // nil for IPC$, which the server provides itself
 	ReadOnly bool
 	Encrypt  bool           // requests must come encrypted
 	Allow    []netip.Prefix // client addresses admitted; nil: all
-	// CaseSensitive: names are found in their own case only.
+	// CaseSensitive: a name is only found in its own case.
 	CaseSensitive bool
 	// HideDotFiles: names that begin with a dot have the hidden attribute.
 	HideDotFiles bool
-	// NoOplocks: nobody may cache, because files change without this server knowing.
+	// NoOplocks: clients may not cache, because files change without this server knowing.
 	NoOplocks bool
-	// FileMode and DirMode are the modes of what is created; 0: 0644 and 0755.
+	// FileMode and DirMode are the modes of new files and directories; 0: 0644 and 0755.
 	FileMode, DirMode uint32
 
-	gone atomic.Bool // replaced, or removed
+	gone atomic.Bool // the share was replaced or removed
 	once sync.Once
 	tree *namespace.View
 }
 
-// Same reports whether the shares are alike.
+// Same reports whether the shares have the same configuration.
 func (s *Share) Same(o *Share) bool {
 	return s.Name == o.Name && s.Comment == o.Comment && s.FS == o.FS && s.ReadOnly == o.ReadOnly && s.Encrypt == o.Encrypt &&
 		slices.Equal(s.Allow, o.Allow) && (s.Allow == nil) == (o.Allow == nil) && s.CaseSensitive == o.CaseSensitive &&
@@ -71,9 +71,9 @@ type Tree struct {
 // ipc reports whether the tree is IPC$, which has named pipes and no files.
 func (t *Tree) ipc() bool { return t.share.FS == nil }
 
-// SetShares puts shares in force. It disconnects the trees of shares that are not among them any more, and so ends their
-// opens and what these claim (MS-SMB2 3.3.4.13): requests to them fail with STATUS_NETWORK_NAME_DELETED. To keep a share,
-// keep its *Share.
+// SetShares replaces the shares of the server. It disconnects the trees of shares that are not in the list any more,
+// which ends their opens and releases what these claim (MS-SMB2 3.3.4.13); requests to these trees fail with
+// STATUS_NETWORK_NAME_DELETED. A caller that wants to keep a share passes the same *Share again.
 func (s *Server) SetShares(shares []*Share) {
 	next := map[string]*Share{}
 	for _, sh := range shares {

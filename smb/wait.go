@@ -8,32 +8,33 @@ import (
 	"fileserver/vfs/lock"
 )
 
-// statusParked is what an operation's run returns that has begun a wait. It is not a status of responses.
+// statusParked is returned by an operation's run that has begun a wait. It is not the status of a response.
 const statusParked wire.Status = 0xffffffff
 
-// maxAsync is how many requests of a connection wait asynchronously at most (MS-SMB2 3.3.1.2, appendix A).
+// maxAsync is the most requests of a connection that wait asynchronously (MS-SMB2 3.3.1.2, appendix A).
 const maxAsync = 512
 
-// wait is a request's wait for something. An operation's run begins one, hands it to whoever will end it, and returns
-// statusParked; until it has returned it may use the request as ever. The wait ends once, with a status. Then the request is
-// resumed: with success its operation runs again from the beginning, and any other status is the response's.
+// wait is a request's wait for an event. An operation's run begins a wait, hands it to the code that will end it, and
+// returns statusParked. run may use the request until it has returned. The wait ends once, with a status. Then the
+// request is resumed: on success its operation runs again from the beginning, and any other status becomes the
+// response's.
 type wait struct {
 	req    *request
-	status wire.Status   // that it has ended with
-	done   chan struct{} // closed when it has ended; nil for those that nobody has to be told of
-	ended  atomic.Bool   // who sets it ends the wait
+	status wire.Status   // the status that the wait has ended with
+	done   chan struct{} // closed when the wait has ended; nil if nobody waits for that
+	ended  atomic.Bool   // the caller that sets it ends the wait
 	state  atomic.Uint32
 }
 
 // States of a wait.
 const (
 	waitBegun  uint32 = iota // run has not returned
-	waitParked               // run has returned: who ends the wait resumes the request
+	waitParked               // run has returned: the caller of end resumes the request
 	waitOver
 )
 
-// end ends the wait with a status, and reports whether it had not ended before. It may be called from anywhere, and late: the
-// request is not touched if the wait has ended.
+// end ends the wait with a status, and returns false if it had ended before. It may be called from any goroutine, at
+// any time: if the wait has ended, end does not touch the request.
 func (w *wait) end(st wire.Status) bool {
 	if w.ended.Swap(true) {
 		return false
@@ -48,19 +49,20 @@ func (w *wait) end(st wire.Status) bool {
 	return true
 }
 
-// park reports whether the request has to wait: not if the wait has ended already.
+// park parks the request. It returns false if the wait has ended already.
 func (w *wait) park() bool { return w.state.CompareAndSwap(waitBegun, waitParked) }
 
-// beginWait begins a wait that the client is not told of and cannot cancel. It is part of the request: somebody ends it, and only
-// once.
+// beginWait begins a wait that the client does not learn of and cannot cancel. The wait is part of the request, so
+// the caller must make sure that somebody ends it, exactly once.
 func (r *request) beginWait() *wait {
 	r.ownWait = wait{req: r}
 	r.wait = &r.ownWait
 	return r.wait
 }
 
-// beginAsync begins a wait that may take long. The first makes the request asynchronous: the client is told (MS-SMB2 3.3.4.2). CANCEL and
-// the end of the connection end it with STATUS_CANCELLED. If there is no wait the status says why.
+// beginAsync begins a wait that may take long. The first such wait makes the request asynchronous, and sends an
+// interim response (MS-SMB2 3.3.4.2). CANCEL and the end of the connection end the wait with STATUS_CANCELLED. If the
+// request must not wait, beginAsync returns nil and a status that says why.
 func (r *request) beginAsync() (*wait, wire.Status) {
 	c := r.conn
 	w := &wait{req: r, done: make(chan struct{})}
@@ -89,7 +91,7 @@ func (r *request) beginAsync() (*wait, wire.Status) {
 	return w, wire.StatusSuccess
 }
 
-// mayWaitLocked says why the request must not wait, if so.
+// mayWaitLocked returns success if the request may wait, otherwise the status that says why it must not.
 func (c *Conn) mayWaitLocked(r *request) wire.Status {
 	switch {
 	case r.cancelled || c.closed:
@@ -100,7 +102,7 @@ func (c *Conn) mayWaitLocked(r *request) wire.Status {
 	return wire.StatusSuccess
 }
 
-// await waits until those who cache the file have answered.
+// await makes the request wait until the clients that cache the file have answered.
 func (r *request) await(rc *lock.Recall) wire.Status {
 	w, st := r.beginAsync()
 	if w == nil {
@@ -116,8 +118,8 @@ func (r *request) await(rc *lock.Recall) wire.Status {
 	return statusParked
 }
 
-// delay lets the operation run again after d, without telling the client. If the request is cancelled or the connection ends
-// before, the operation does not run again.
+// delay makes the operation run again after d, without telling the client. It does not run again if the request is
+// cancelled, or the connection ends, before that.
 func (r *request) delay(d time.Duration) wire.Status {
 	c := r.conn
 	w := &wait{req: r}
@@ -131,14 +133,15 @@ func (r *request) delay(d time.Duration) wire.Status {
 	return statusParked
 }
 
-// resumer is an operation that has something to do when a wait of its ends.
+// resumer is an operation that has work to do when one of its waits ends.
 type resumer interface {
-	// resumed is told the status that the wait has ended with. The operation runs again if again is set; otherwise the
-	// status that it returns is the response's.
+	// resumed is called with the status that the wait has ended with. If again is true, the operation runs again;
+	// otherwise the status returned is the response's.
 	resumed(r *request, st wire.Status) (_ wire.Status, again bool)
 }
 
-// resume goes on with a request whose wait has ended: its operation is to run again, or the response has the status.
+// resume continues a request whose wait has ended. If again is true, its operation is to run again; otherwise the
+// response has the status st.
 func (r *request) resume() (st wire.Status, again bool) {
 	st = r.wait.status
 	r.wait = nil
@@ -152,8 +155,8 @@ func (r *request) resume() (st wire.Status, again bool) {
 	return st, again && st == wire.StatusSuccess
 }
 
-// stillThere checks that what the request is about has not ended while it waited. What an open claims has gone
-// with it: who writes to the file afterwards could do so behind the back of another, who denies that.
+// stillThere checks that the session, tree and open of the request have not ended while it waited. An open that has
+// ended has no claims: a write through it could bypass another open that denies writing.
 func (r *request) stillThere() wire.Status {
 	switch o, t := r.open, r.tree; {
 	case o != nil && !o.ended.Load(), r.session == nil:

@@ -7,15 +7,16 @@ import (
 	"fileserver/vfs"
 )
 
-// keepsTimes says which times an open's own changes leave as they are: those that the client has set through the open, or asked to be
-// left alone, until it thaws them or closes the open (UserSetModificationTime and UserSetChangeTime of MS-FSA 2.1.5.15.2). Changes
-// through other opens move them. With the POSIX extensions a time that is set is not kept: the client's programs share
-// opens, and expect that a write moves the times.
+// keepsTimes says which times an open's own changes leave as they are: the times that the client has set through the
+// open, or has asked to be left alone. They stay until the client lets them change again or closes the open
+// (UserSetModificationTime and UserSetChangeTime of MS-FSA 2.1.5.15.2). Changes through other opens do move them.
+// With the POSIX extensions a time that is set is not kept: the client's programs share opens, and expect a write to
+// move the times.
 type keepsTimes struct {
 	write, change bool
 }
 
-// setKeepsTimes notes what setting the times says of later changes.
+// setKeepsTimes notes how a request that sets times affects later changes.
 func (o *Open) setKeepsTimes(t *wire.Times) {
 	posix := o.home.conn.neg.Load().posix
 	k := keepsTimes{}
@@ -31,7 +32,7 @@ func (o *Open) setKeepsTimes(t *wire.Times) {
 	}
 }
 
-// keeps reports whether a time is kept that was kept or not, after t has been set.
+// keeps reports whether a time is kept after t was set. kept says whether it was kept before.
 func keeps(kept bool, t wire.Filetime, posix bool) bool {
 	switch {
 	case t == wire.FiletimeThaw:
@@ -42,14 +43,14 @@ func keeps(kept bool, t wire.Filetime, posix bool) bool {
 	return kept
 }
 
-// keptTimes are the times that a change will leave as they are.
+// keptTimes are the times that a change must leave as they are.
 type keptTimes struct {
 	keepsTimes
 	lastWrite  vfs.Time
 	lastChange wire.Filetime
 }
 
-// keepTimes returns, before the open changes the object, the times that restoreTimes sets again afterwards.
+// keepTimes is called before the open changes the object. It returns the times that restoreTimes restores afterwards.
 func (o *Open) keepTimes(ctx context.Context) keptTimes {
 	k := o.keeps.Load()
 	if k == nil {
@@ -57,7 +58,7 @@ func (o *Open) keepTimes(ctx context.Context) keptTimes {
 	}
 	a, err := o.object().GetAttr(ctx, vfs.AttrMtime|vfs.AttrCtime)
 	if err != nil {
-		return keptTimes{} // the change is made whatever the times will be
+		return keptTimes{} // the change does not depend on the times
 	}
 	i := info{attr: a}
 	i.times.Change = wire.UnixFiletime(a.Ctime.Sec, a.Ctime.Nsec)
@@ -65,11 +66,11 @@ func (o *Open) keepTimes(ctx context.Context) keptTimes {
 	return keptTimes{keepsTimes: *k, lastWrite: a.Mtime, lastChange: i.times.Change}
 }
 
-// restoreTimes sets what keepTimes has returned. Whoever else has written in between is dated back, too: that is the price
-// of file systems that move the time by themselves.
+// restoreTimes restores the times that keepTimes has returned. If another client has written in between, its write is
+// dated back, too: file systems move the time by themselves, so this cannot be avoided.
 func (o *Open) restoreTimes(ctx context.Context, k *keptTimes) {
 	if k.write {
-		_ = o.object().SetAttr(ctx, root, &vfs.SetAttr{Mask: vfs.AttrMtime, Mtime: k.lastWrite}) // the data is there whatever the time
+		_ = o.object().SetAttr(ctx, root, &vfs.SetAttr{Mask: vfs.AttrMtime, Mtime: k.lastWrite}) // the data is written, whatever happens to the time
 	}
 	if k.change {
 		_ = o.setChangeTime(ctx, k.lastChange)

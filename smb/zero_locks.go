@@ -9,12 +9,14 @@ import (
 	"fileserver/vfs/lock"
 )
 
-// zeroLocks are the byte-range locks without bytes: each is a place, in the way of locks that have bytes on both sides of it (MS-FSA
-// 2.1.4.10). The arbiter knows bytes only, so they are SMB's own. READ and WRITE do not care.
+// zeroLocks are the byte-range locks of length 0. Each is a place between two bytes, and conflicts with locks that
+// have the bytes on both sides of it (MS-FSA 2.1.4.10). The arbiter knows only bytes, so SMB keeps these locks
+// itself. They do not affect READ and WRITE.
 //
-// Who takes a lock enters it first, there or here, and looks for others' then: of two at the same time one finds the other.
+// A caller that takes a lock first enters it, here or with the arbiter, and then looks for conflicting locks: of two
+// simultaneous callers at least one sees the other's lock.
 //
-// mu is taken after ranges.mu; the arbiter's are not taken with it.
+// mu is taken after ranges.mu. It is not held together with the arbiter's locks.
 type zeroLocks struct {
 	count atomic.Int32 // of all files
 
@@ -22,10 +24,10 @@ type zeroLocks struct {
 	of map[lock.FileKey]*zeroFile
 }
 
-// zeroFile are those of a file.
+// zeroFile holds the locks of length 0 of one file.
 type zeroFile struct {
 	locks []zeroLock
-	waits []*wait // ended when one is given back
+	waits []*wait // the waits that end when a lock is released
 }
 
 type zeroLock struct {
@@ -50,7 +52,7 @@ func (z *zeroLocks) add(o *Open, b *byteRange) {
 	z.count.Add(1)
 }
 
-// remove gives one back.
+// remove releases a lock.
 func (z *zeroLocks) remove(o *Open, b *byteRange) {
 	z.mu.Lock()
 	var waits []*wait
@@ -70,7 +72,8 @@ func (z *zeroLocks) remove(o *Open, b *byteRange) {
 	}
 }
 
-// forbid reports whether one of another open is in the way of b. If so, w, if there is one, ends when any is given back.
+// forbid reports whether a lock of another open conflicts with b. If so, w, if it is not nil, ends when any lock of
+// length 0 of the file is released.
 func (z *zeroLocks) forbid(o *Open, b *byteRange, w *wait) bool {
 	if z.count.Load() == 0 {
 		return false
