@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,8 @@ type attack struct {
 	factor float64  // how many times its usual time the victim's work may take
 	config string   // sections of the configuration, in addition to frame
 	ways   []string // the ways in that the victim uses; nil: all
+	// also returns what the victim does in each round in addition; nil: nothing.
+	also func(*victim) func(context.Context) error
 	// run starts the attack and returns when it is under way. The attack goes on until the rig's ctx ends.
 	run func(*rig)
 	// after checks the server's state just before the attack ends; nil: no check.
@@ -22,7 +25,7 @@ type attack struct {
 }
 
 // attacks are all the cases.
-var attacks = slices.Concat(idleAttacks, unreadAttacks, nfsAttacks)
+var attacks = slices.Concat(idleAttacks, unreadAttacks, nfsAttacks, lockAttacks)
 
 // TestHostile wants the victim's work to go on during each attack. It prints how long the work took before and during each.
 func TestHostile(t *testing.T) {
@@ -41,6 +44,9 @@ func TestHostile(t *testing.T) {
 			for i, way := range list {
 				v := r.newVictim(way)
 				defer v.session.Close()
+				if a.also != nil {
+					v.also = a.also(v)
+				}
 				took, err := v.work(t.Context())
 				if err != nil {
 					t.Fatalf("%s: before the attack: %v", way, err)

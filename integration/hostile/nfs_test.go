@@ -64,7 +64,7 @@ var nfsAttacks = []attack{{
 		a, had := r.newGreedy(), 0
 		for i := range 3000 {
 			e, st := a.exchange(r.ctx, fmt.Sprint("greedy", i), 1)
-			if st == proto.OK && a.session(r.ctx, e, e.seq) == proto.OK {
+			if st == proto.OK && a.hasSession(r.ctx, e, e.seq) {
 				had++
 			}
 		}
@@ -80,7 +80,7 @@ var nfsAttacks = []attack{{
 		a := r.newGreedy()
 		for i := range 100 {
 			if e, st := a.exchange(r.ctx, fmt.Sprint("greedy", i), 1); st == proto.OK {
-				for seq := e.seq; a.session(r.ctx, e, seq) == proto.OK; seq++ {
+				for seq := e.seq; a.hasSession(r.ctx, e, seq); seq++ {
 				}
 			}
 		}
@@ -135,13 +135,22 @@ func (a attacker) exchange(ctx context.Context, owner string, verifier uint64) (
 }
 
 // session creates a session with the largest channel attributes.
-func (a attacker) session(ctx context.Context, e exchanged, seq uint32) proto.Status {
+func (a attacker) session(ctx context.Context, e exchanged, seq uint32) (proto.SessionID, proto.Status) {
 	most := proto.ChannelAttrs{MaxRequest: 1 << 20, MaxResponse: 1 << 20, MaxResponseCached: 1 << 20, MaxOps: 64, MaxRequests: 1024}
 	b := xdr.AppendUint32(xdr.AppendUint32(xdr.AppendUint64(nil, e.id), seq), 0)
 	b = most.Append(most.Append(b))
 	for _, v := range [...]uint32{1 << 30, 1, 0} { // a callback program, and AUTH_NONE
 		b = xdr.AppendUint32(b, v)
 	}
-	_, st := a.compound(ctx, proto.OpCreateSession, b)
-	return st
+	d, st := a.compound(ctx, proto.OpCreateSession, b)
+	if st != proto.OK {
+		return proto.SessionID{}, st
+	}
+	return proto.DecodeSessionID(&d), st
+}
+
+// hasSession is session for attacks that need only know that there is one.
+func (a attacker) hasSession(ctx context.Context, e exchanged, seq uint32) bool {
+	_, st := a.session(ctx, e, seq)
+	return st == proto.OK
 }

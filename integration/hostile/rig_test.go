@@ -186,6 +186,7 @@ type victim struct {
 	r       *rig
 	way     string
 	session bench.Session
+	also    func(context.Context) error // done in each round; nil: nothing
 }
 
 func (r *rig) newVictim(way string) *victim {
@@ -194,7 +195,7 @@ func (r *rig) newVictim(way string) *victim {
 	if err != nil {
 		r.Fatalf("%s: the victim cannot connect: %v", way, err)
 	}
-	return &victim{r, way, s}
+	return &victim{r: r, way: way, session: s}
 }
 
 // work does some rounds, both in the victim's session and in a new one, and returns how long they took.
@@ -218,12 +219,25 @@ func (v *victim) work(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, fmt.Errorf("in a new session: %w", err)
 		}
+		if v.also != nil {
+			if err := v.also(ctx); err != nil {
+				return 0, err
+			}
+		}
 	}
 	return time.Since(start), nil
 }
 
 // round creates a file, writes it, reads it back and removes it.
 func round(ctx context.Context, s bench.Session, name string) error {
+	if err := transfer(ctx, s, name, 0); err != nil {
+		return err
+	}
+	return s.Remove(ctx, name)
+}
+
+// transfer opens a file, which it creates if there is none, writes to it at off, reads that back and closes the file.
+func transfer(ctx context.Context, s bench.Session, name string, off uint64) error {
 	f, err := s.Open(ctx, name)
 	if err != nil {
 		return err
@@ -235,20 +249,17 @@ func round(ctx context.Context, s bench.Session, name string) error {
 	defer io.Release()
 	want := bytes.Repeat([]byte(name), workSize/len(name)+1)[:workSize]
 	copy(io.Data(), want)
-	if err := io.Write(ctx, 0, workSize); err != nil {
+	if err := io.Write(ctx, off, workSize); err != nil {
 		return err
 	}
-	got, err := io.Read(ctx, 0, workSize)
+	got, err := io.Read(ctx, off, workSize)
 	if err != nil {
 		return err
 	}
 	if !bytes.Equal(got, want) {
 		return fmt.Errorf("%s: the data read differs from the data written", name)
 	}
-	if err := f.Close(ctx); err != nil {
-		return err
-	}
-	return s.Remove(ctx, name)
+	return f.Close(ctx)
 }
 
 // logged fails the test unless the server's log contains the texts.
@@ -257,6 +268,16 @@ func (r *rig) logged(texts ...string) {
 	for _, text := range texts {
 		if !strings.Contains(r.log.String(), text) {
 			r.Errorf("the server does not log %q", text)
+		}
+	}
+}
+
+// until waits for a condition; without it the test fails with what.
+func (r *rig) until(what string, holds func() bool) {
+	r.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.Fatal(what)
 		}
 	}
 }
