@@ -271,13 +271,3 @@ func (r *rig) logged(texts ...string) {
 		}
 	}
 }
-
-// until waits for a condition; without it the test fails with what.
-func (r *rig) until(what string, holds func() bool) {
-	r.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.Fatal(what)
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
 	"testing"
@@ -9,13 +8,14 @@ import (
 	"time"
 
 	"fileserver/config"
+	"fileserver/internal/logbuf"
 )
 
 // TestLogIsBounded: a repeated message is written a bounded number of times, and the log says how many lines were left out.
 // Other messages are not affected.
 func TestLogIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out logbuf.Buffer // the report comes on a goroutine of its own
 		log := NewLog(&out, config.Log{Level: slog.LevelInfo})
 		conn := log.With("protocol", "nfs")
 		for range 2000 {
@@ -30,7 +30,7 @@ func TestLogIsBounded(t *testing.T) {
 		time.Sleep(logReport + time.Second)
 		synctest.Wait()
 		if !strings.Contains(out.String(), `level=WARN msg="log lines were left out" lines=1900 message="connection refused"`) {
-			t.Errorf("what was left out is not told:\n%s", out.String()[max(0, out.Len()-300):])
+			t.Errorf("what was left out is not told:\n%s", out.String()[max(0, len(out.String())-300):])
 		}
 		conn.Warn("connection refused")
 		if n := count(`msg="connection refused"`); n != logBurst+1 {
