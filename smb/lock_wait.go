@@ -11,8 +11,9 @@ import (
 // may be in the way ends the wait, and the LOCK tries again. If the open ends, the LOCK fails with
 // STATUS_RANGE_NOT_LOCKED.
 type lockWait struct {
-	wait   *wait        // nil: it does not wait
-	waiter *lock.Waiter // the arbiter's waiter, if a lock that the arbiter knows is in the way
+	cleared bool         // a wait has ended because what was in the way had gone
+	wait    *wait        // nil: it does not wait
+	waiter  *lock.Waiter // the arbiter's waiter, if a lock that the arbiter knows is in the way
 }
 
 // waitFor waits for a lock that is not available now.
@@ -55,11 +56,15 @@ func (q *lockRequest) waitFor(r *request, b byteRange) wire.Status {
 // was granted, and the end of the open has released it.
 func (q *lockRequest) resumed(r *request, st wire.Status) (wire.Status, bool) {
 	q.leave(r.open)
-	if st == wire.StatusSuccess && r.open.ended.Load() {
+	q.cleared = st == wire.StatusSuccess
+	if q.goneWithOpen(r.open) {
 		return r.replyEmpty(), false
 	}
-	return st, st == wire.StatusSuccess
+	return st, q.cleared
 }
+
+// goneWithOpen reports whether the lock was granted, for a moment: its way was clear before the open ended.
+func (q *lockRequest) goneWithOpen(o *Open) bool { return q.cleared && o.ended.Load() }
 
 // leave unregisters the wait everywhere.
 func (q *lockRequest) leave(o *Open) {

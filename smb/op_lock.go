@@ -36,7 +36,11 @@ func (q *lockRequest) run(_ context.Context, r *request) wire.Status {
 	if rc := o.recall(0); rc != nil {
 		return r.await(rc)
 	}
-	return q.lock(r)
+	st := q.lock(r)
+	if st == wire.StatusRangeNotLocked && q.goneWithOpen(o) {
+		return r.replyEmpty()
+	}
+	return st
 }
 
 // unlock releases locks in the order of the list, until one fails (MS-SMB2 3.3.5.14.1).
